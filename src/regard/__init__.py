@@ -1,0 +1,1 @@
+"""Build, train and look inside attention."""

@@ -1,0 +1,168 @@
+"""How softmax(scale * Q K^T + bias) V is run: the one place that chooses.
+
+| path | what it does | chosen for |
+| --- | --- | --- |
+| `fused` | torch's own kernel | CUDA; float32 on a CPU |
+| `plain` | product, softmax, product | bfloat16 on a CPU up to `PLAIN_LIMIT` weights a head; dropout on a CPU |
+| `blocked` | the same, for a block of queries at a time | bfloat16 on a CPU beyond that: fewer bytes through memory |
+
+All three give the same numbers within the rounding of the dtype, and zeros for a query without any allowed key.
+What is recorded is made from the arguments, after the context, so that recording cannot change the path.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from regard.core.bias import OffsetBias
+from regard.core.dropout import dropout
+from regard.core.masks import Allow, AllowLike, as_allow
+from regard.core.relations import DotRelation
+from regard.core.tap import Tap
+
+# Measured on AVX-512 with bfloat16: from about 512 x 512 on, blocks win over the whole matrix.
+PLAIN_LIMIT = 512 * 512
+BLOCK_ROWS = 256
+
+Queries = Float[Tensor, "batch heads queries width"]
+Keys = Float[Tensor, "batch groups keys width"]
+Values = Float[Tensor, "batch groups keys value_width"]
+Context = Float[Tensor, "batch heads queries value_width"]
+Bias = OffsetBias | Float[Tensor, "#batch #heads queries keys"]
+
+
+def attend(
+    queries: Queries,
+    keys: Keys,
+    values: Values,
+    *,
+    allow: AllowLike = None,
+    bias: Bias | None = None,
+    scale: float | None = None,
+    dropout_rate: float = 0.0,
+    tap: Tap | None = None,
+    path: str | None = None,
+) -> Context:
+    """The context of every query; heads may share keys and values in groups. `path` overrides the choice."""
+    num_queries, num_keys = queries.shape[2], keys.shape[2]
+    allow = as_allow(allow)
+    allow.check(queries.shape[0], queries.shape[1], num_queries, num_keys)
+    scale = queries.shape[-1] ** -0.5 if scale is None else scale
+    effective = allow.simplified(num_queries)
+    path = path or choose(queries, keys, values, dropout_rate)
+    context = PATHS[path](queries, *_spread_groups(queries, keys, values), effective, bias, scale, dropout_rate)
+    if tap is not None and tap.open:
+        tap.emit(lambda: DotRelation(queries.detach(), keys.detach(), scale, allow, _detached(bias)))
+    return context
+
+
+def choose(queries: Tensor, keys: Tensor, values: Tensor, dropout_rate: float) -> str:
+    """The path for these arguments, by device, dtype, size and dropout."""
+    if queries.device.type != "cpu":
+        return "fused"
+    if dropout_rate > 0 or keys.shape[2] == 0:
+        return "plain"
+    if queries.dtype != torch.bfloat16:
+        return "fused"
+    return "plain" if queries.shape[2] * keys.shape[2] <= PLAIN_LIMIT else "blocked"
+
+
+def _plain(
+    queries: Tensor, keys: Tensor, values: Tensor, allow: Allow, bias: Bias | None, scale: float, dropout_rate: float
+) -> Tensor:
+    num_queries = queries.shape[2]
+    return _rows(queries, keys, values, allow, bias, scale, dropout_rate, 0, num_queries, num_queries)
+
+
+def _blocked(
+    queries: Tensor, keys: Tensor, values: Tensor, allow: Allow, bias: Bias | None, scale: float, dropout_rate: float
+) -> Tensor:
+    num_queries = queries.shape[2]
+    training = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (queries, keys, values))
+    blocks = []
+    for start in range(0, num_queries, BLOCK_ROWS):
+        stop = min(start + BLOCK_ROWS, num_queries)
+        block = (queries[:, :, start:stop], keys, values, allow, bias, scale, dropout_rate, start, stop, num_queries)
+        # A block's weights are made again in the backward pass: memory stays linear in the length.
+        blocks.append(checkpoint(_rows, *block, use_reentrant=False) if training else _rows(*block))
+    return torch.cat(blocks, dim=2)
+
+
+def _rows(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    allow: Allow,
+    bias: Bias | None,
+    scale: float,
+    dropout_rate: float,
+    start: int,
+    stop: int,
+    num_queries: int,
+) -> Tensor:
+    """The context of queries `start` to `stop` out of `num_queries`, with all their weights at once."""
+    num_keys = keys.shape[2]
+    # Keys behind the last query of a causal block are not looked at.
+    seen = max(1, stop + num_keys - num_queries) if allow.causal else num_keys
+    scores = (queries * scale) @ keys[:, :, :seen].transpose(-1, -2)
+    if bias is not None:
+        scores = scores + _bias_rows(bias, start, stop, num_queries, num_keys)[..., :seen].to(scores.dtype)
+    mask = allow.block(start, stop, num_queries, num_keys, queries.device)
+    if mask is None:
+        weights = scores.softmax(dim=-1)
+        return dropout(weights, dropout_rate, True) @ values[:, :, :seen]
+    mask = mask[..., :seen]
+    weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1)
+    context = dropout(weights, dropout_rate, True) @ values[:, :, :seen]
+    return context.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
+
+
+def _fused(
+    queries: Tensor, keys: Tensor, values: Tensor, allow: Allow, bias: Bias | None, scale: float, dropout_rate: float
+) -> Tensor:
+    num_queries, num_keys = queries.shape[2], keys.shape[2]
+    if allow.everything and bias is None:
+        return F.scaled_dot_product_attention(queries, keys, values, scale=scale, dropout_p=dropout_rate)
+    if allow.only_causal and bias is None and num_queries == num_keys:
+        return F.scaled_dot_product_attention(
+            queries, keys, values, scale=scale, is_causal=True, dropout_p=dropout_rate
+        )
+    mask = allow.block(0, num_queries, num_queries, num_keys, queries.device)
+    if mask is None:
+        none_allowed = None
+    else:
+        # The kernel is not asked what a row without keys gives: such a row looks everywhere, then becomes zero.
+        none_allowed = ~mask.any(dim=-1, keepdim=True)
+        mask = mask | none_allowed
+    if bias is not None:
+        added = _bias_rows(bias, 0, num_queries, num_queries, num_keys).to(queries.dtype)
+        mask = added if mask is None else added.masked_fill(~mask, torch.finfo(queries.dtype).min)
+    context = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, scale=scale, dropout_p=dropout_rate)
+    return context if none_allowed is None else context.masked_fill(none_allowed, 0.0)
+
+
+PATHS = {"plain": _plain, "fused": _fused, "blocked": _blocked}
+
+
+def _bias_rows(bias: Bias, start: int, stop: int, num_queries: int, num_keys: int) -> Tensor:
+    if isinstance(bias, OffsetBias):
+        return bias.block(start, stop, num_queries, num_keys)[None]
+    return bias[:, :, start:stop]
+
+
+def _spread_groups(queries: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    heads, groups = queries.shape[1], keys.shape[1]
+    if heads == groups:
+        return keys, values
+    assert heads % groups == 0, f"{heads} heads cannot share {groups} groups of keys"
+    return keys.repeat_interleave(heads // groups, dim=1), values.repeat_interleave(heads // groups, dim=1)
+
+
+def _detached(bias: Bias | None) -> Bias | None:
+    if isinstance(bias, OffsetBias):
+        return OffsetBias(bias.values.detach())
+    return None if bias is None else bias.detach()

@@ -1,0 +1,271 @@
+"""Attention as a relation between two axes, kept in the smallest form that its mechanism has.
+
+| form | kept | for |
+| --- | --- | --- |
+| `DotRelation` | queries, keys, scale, allow, bias | every softmax of dot products, fused or not |
+| `DenseRelation` | weights | mechanisms that compute all weights anyway (additive scores of a recurrent decoder) |
+| `SparseRelation` | for each query a few keys and their weights | hard choices, glimpses, local windows, Gaussians |
+
+All speak one language: `rows(start, stop)` gives weights in float32 for a block of queries, whatever is kept.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.core.bias import OffsetBias
+from regard.core.errors import RecordingError
+from regard.core.masks import Allow
+
+# A block of this many weights is made at once: 16 MB in float32.
+_BLOCK_WEIGHTS = 1 << 22
+
+
+class Relation(ABC):
+    """How much each query attends to each key, for a batch of examples and a number of heads."""
+
+    form: ClassVar[str]
+    batch: int
+    heads: int
+    num_queries: int
+    num_keys: int
+
+    @abstractmethod
+    def rows(self, start: int, stop: int) -> Float[Tensor, "batch heads rows keys"]:
+        """The weights of queries `start` to `stop`, in float32."""
+
+    @abstractmethod
+    def select(self, examples: Int[Tensor, "kept"]) -> Self:
+        """The same relation for some examples of the batch."""
+
+    @abstractmethod
+    def joined(self, later: Sequence[Self]) -> Self:
+        """With the queries that came after, whose keys include these: a decoder that goes step by step."""
+
+    @abstractmethod
+    def tensors(self) -> dict[str, Tensor]:
+        """What is kept, by name; the rest is in `fields`."""
+
+    def fields(self) -> dict[str, Any]:
+        """What is kept beside tensors, as JSON."""
+        return {}
+
+    @staticmethod
+    @abstractmethod
+    def restore(tensors: Mapping[str, Tensor], fields: Mapping[str, Any]) -> Relation:
+        """The inverse of `tensors` and `fields`."""
+
+    def blocks(self) -> Iterator[tuple[int, Float[Tensor, "batch heads rows keys"]]]:
+        """All rows, in blocks of bounded size, each with the index of its first query."""
+        size = max(1, _BLOCK_WEIGHTS // max(1, self.batch * self.heads * self.num_keys))
+        for start in range(0, self.num_queries, size):
+            yield start, self.rows(start, min(start + size, self.num_queries))
+
+    def weights(self) -> Float[Tensor, "batch heads queries keys"]:
+        """The whole map; mind its size."""
+        return self.rows(0, self.num_queries)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of what is kept."""
+        return sum(tensor.nbytes for tensor in self.tensors().values())
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        return self.batch, self.heads, self.num_queries, self.num_keys
+
+
+@dataclass(frozen=True, eq=False)
+class DotRelation(Relation):
+    """softmax(scale * queries keys^T + bias), never written out. Heads may share keys in groups."""
+
+    form = "dot"
+    queries: Float[Tensor, "batch heads queries width"]
+    keys: Float[Tensor, "batch groups keys width"]
+    scale: float
+    allow: Allow = field(default_factory=Allow)
+    bias: OffsetBias | Float[Tensor, "#batch #heads queries keys"] | None = None
+
+    @property
+    def batch(self) -> int:  # type: ignore[override]
+        return self.queries.shape[0]
+
+    @property
+    def heads(self) -> int:  # type: ignore[override]
+        return self.queries.shape[1]
+
+    @property
+    def num_queries(self) -> int:  # type: ignore[override]
+        return self.queries.shape[2]
+
+    @property
+    def num_keys(self) -> int:  # type: ignore[override]
+        return self.keys.shape[2]
+
+    def rows(self, start: int, stop: int) -> Float[Tensor, "batch heads rows keys"]:
+        queries = self.queries[:, :, start:stop].float()
+        keys = self.keys.float()
+        if keys.shape[1] != queries.shape[1]:
+            keys = keys.repeat_interleave(queries.shape[1] // keys.shape[1], dim=1)
+        scores = self.scale * queries @ keys.transpose(-1, -2)
+        if isinstance(self.bias, OffsetBias):
+            scores = scores + self.bias.block(start, stop, self.num_queries, self.num_keys)
+        elif self.bias is not None:
+            scores = scores + self.bias[:, :, start:stop].float()
+        allow = self.allow.block(start, stop, self.num_queries, self.num_keys, scores.device)
+        return masked_softmax(scores, allow)
+
+    def select(self, examples: Int[Tensor, "kept"]) -> DotRelation:
+        bias = self.bias
+        if isinstance(bias, Tensor) and bias.shape[0] > 1:
+            bias = bias[examples]
+        return replace(
+            self, queries=self.queries[examples], keys=self.keys[examples], allow=self.allow.select(examples), bias=bias
+        )
+
+    def joined(self, later: Sequence[DotRelation]) -> DotRelation:
+        steps = (self, *later)
+        if any(step.bias is not None or step.allow.pairs is not None for step in steps):
+            raise RecordingError("Relations with a bias or with pairs of their own cannot be joined step by step.")
+        return replace(later[-1], queries=torch.cat([step.queries for step in steps], dim=2))
+
+    def tensors(self) -> dict[str, Tensor]:
+        kept = {"queries": self.queries, "keys": self.keys}
+        if self.allow.keys is not None:
+            kept["allow_keys"] = self.allow.keys
+        if self.allow.pairs is not None:
+            kept["allow_pairs"] = self.allow.pairs
+        if isinstance(self.bias, OffsetBias):
+            kept["bias_offsets"] = self.bias.values
+        elif self.bias is not None:
+            kept["bias"] = self.bias
+        return kept
+
+    def fields(self) -> dict[str, Any]:
+        return {"scale": self.scale, "causal": self.allow.causal, "window": self.allow.window}
+
+    @staticmethod
+    def restore(tensors: Mapping[str, Tensor], fields: Mapping[str, Any]) -> DotRelation:
+        allow = Allow(
+            keys=tensors.get("allow_keys"),
+            causal=fields["causal"],
+            window=fields["window"],
+            pairs=tensors.get("allow_pairs"),
+        )
+        offsets = tensors.get("bias_offsets")
+        bias = OffsetBias(offsets) if offsets is not None else tensors.get("bias")
+        return DotRelation(tensors["queries"], tensors["keys"], fields["scale"], allow, bias)
+
+
+@dataclass(frozen=True, eq=False)
+class DenseRelation(Relation):
+    """Weights as they were computed."""
+
+    form = "dense"
+    dense: Float[Tensor, "batch heads queries keys"]
+
+    @property
+    def batch(self) -> int:  # type: ignore[override]
+        return self.dense.shape[0]
+
+    @property
+    def heads(self) -> int:  # type: ignore[override]
+        return self.dense.shape[1]
+
+    @property
+    def num_queries(self) -> int:  # type: ignore[override]
+        return self.dense.shape[2]
+
+    @property
+    def num_keys(self) -> int:  # type: ignore[override]
+        return self.dense.shape[3]
+
+    def rows(self, start: int, stop: int) -> Float[Tensor, "batch heads rows keys"]:
+        return self.dense[:, :, start:stop].float()
+
+    def select(self, examples: Int[Tensor, "kept"]) -> DenseRelation:
+        return DenseRelation(self.dense[examples])
+
+    def joined(self, later: Sequence[DenseRelation]) -> DenseRelation:
+        num_keys = later[-1].num_keys
+        steps = [torch.nn.functional.pad(step.dense, (0, num_keys - step.num_keys)) for step in (self, *later)]
+        return DenseRelation(torch.cat(steps, dim=2))
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {"weights": self.dense}
+
+    @staticmethod
+    def restore(tensors: Mapping[str, Tensor], fields: Mapping[str, Any]) -> DenseRelation:
+        return DenseRelation(tensors["weights"])
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRelation(Relation):
+    """For each query the few keys it attends to; a key index of -1 is an unused place."""
+
+    form = "sparse"
+    indices: Int[Tensor, "batch heads queries places"]
+    values: Float[Tensor, "batch heads queries places"]
+    keys: int
+
+    @property
+    def batch(self) -> int:  # type: ignore[override]
+        return self.indices.shape[0]
+
+    @property
+    def heads(self) -> int:  # type: ignore[override]
+        return self.indices.shape[1]
+
+    @property
+    def num_queries(self) -> int:  # type: ignore[override]
+        return self.indices.shape[2]
+
+    @property
+    def num_keys(self) -> int:  # type: ignore[override]
+        return self.keys
+
+    def rows(self, start: int, stop: int) -> Float[Tensor, "batch heads rows keys"]:
+        indices = self.indices[:, :, start:stop].long()
+        used = indices >= 0
+        values = self.values[:, :, start:stop].float() * used
+        weights = values.new_zeros(*indices.shape[:3], self.keys)
+        return weights.scatter_add_(3, indices.clamp(min=0), values)
+
+    def select(self, examples: Int[Tensor, "kept"]) -> SparseRelation:
+        return replace(self, indices=self.indices[examples], values=self.values[examples])
+
+    def joined(self, later: Sequence[SparseRelation]) -> SparseRelation:
+        steps = (self, *later)
+        indices = torch.cat([step.indices for step in steps], dim=2)
+        return SparseRelation(indices, torch.cat([step.values for step in steps], dim=2), later[-1].keys)
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {"indices": self.indices, "values": self.values}
+
+    def fields(self) -> dict[str, Any]:
+        return {"keys": self.keys}
+
+    @staticmethod
+    def restore(tensors: Mapping[str, Tensor], fields: Mapping[str, Any]) -> SparseRelation:
+        return SparseRelation(tensors["indices"], tensors["values"], fields["keys"])
+
+
+FORMS: dict[str, type[Relation]] = {form.form: form for form in (DotRelation, DenseRelation, SparseRelation)}
+
+
+def masked_softmax(scores: Float[Tensor, "*batch keys"], allow: Tensor | None) -> Float[Tensor, "*batch keys"]:
+    """Softmax over the keys that are allowed; the others get exactly zero, and so does a row without any.
+
+    The lowest finite number stands in for -inf, so that a row without any allowed key has no NaN in its gradient.
+    """
+    if allow is None:
+        return scores.softmax(dim=-1)
+    lowest = torch.finfo(scores.dtype).min
+    return scores.masked_fill(~allow, lowest).softmax(dim=-1).masked_fill(~allow, 0.0)

@@ -1,0 +1,26 @@
+"""The position-wise network of a Transformer block: activation(x W_1) W_2, the same for every position."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.core.dropout import dropout
+
+Activation = Literal["relu", "gelu", "silu"]
+
+
+class FeedForward(nn.Module):
+    def __init__(self, width: int, hidden_width: int, activation: Activation, dropout_rate: float) -> None:
+        super().__init__()
+        self.expand = nn.Linear(width, hidden_width)
+        self.contract = nn.Linear(hidden_width, width)
+        self.activation = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}[activation]
+        self.dropout_rate = dropout_rate
+
+    def forward(self, inputs: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch width"]:
+        hidden = self.activation(self.expand(inputs))
+        return self.contract(dropout(hidden, self.dropout_rate, self.training))

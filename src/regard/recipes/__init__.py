@@ -1,0 +1,6 @@
+"""Recipes: functions that return the full config of a run. Importing this package fills the registry."""
+
+from regard.recipes import embedded, multi30k
+from regard.recipes.config import RunConfig, recipes
+
+__all__ = ["RunConfig", "embedded", "multi30k", "recipes"]

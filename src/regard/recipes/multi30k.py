@@ -1,0 +1,101 @@
+"""Multi30k, test 2016 Flickr: 29,000 captions, translated by models of at most five million parameters.
+
+Sizes and budgets are for two processor cores and three quarters of an hour; results are in `results/`.
+"""
+
+from __future__ import annotations
+
+from regard.core.models import ModelConfig
+from regard.data.config import DataConfig
+from regard.models.cho import ChoConfig
+from regard.models.rnnsearch import RNNSearchConfig
+from regard.models.transformer import TransformerConfig
+from regard.recipes.config import RunConfig, recipes
+from regard.tasks.decoding import DecodingConfig
+from regard.tasks.translation import TranslationConfig
+from regard.training.config import TrainingConfig
+
+
+def _multi30k(recipe: str, language: str, model: ModelConfig, training: TrainingConfig, **expected: float) -> RunConfig:
+    return RunConfig(
+        recipe=recipe,
+        model=model,
+        data=DataConfig(
+            source="multi30k", target_language=language, joint=True, vocabulary_size=5000, token_budget=2048
+        ),
+        task=TranslationConfig(label_smoothing=0.1, decoding=DecodingConfig(beam_width=5)),
+        training=training,
+        expected=expected,
+    )
+
+
+def _transformer(recipe: str, language: str, **expected: float) -> RunConfig:
+    model = TransformerConfig(
+        width=192,
+        num_heads=4,
+        num_encoder_blocks=3,
+        num_decoder_blocks=3,
+        feed_forward_width=512,
+        norm="pre",
+        dropout_rate=0.3,
+    )
+    training = TrainingConfig(
+        max_epochs=22,
+        learning_rate=2e-3,
+        schedule="cosine",
+        warmup_steps=500,
+        average_last=3,
+    )
+    return _multi30k(recipe, language, model, training, **expected)
+
+
+def _recurrent(recipe: str, language: str, model: ModelConfig, **expected: float) -> RunConfig:
+    training = TrainingConfig(
+        max_epochs=16,
+        learning_rate=2e-3,
+        schedule="cosine",
+        warmup_steps=300,
+        average_last=3,
+    )
+    return _multi30k(recipe, language, model, training, **expected)
+
+
+def _rnnsearch() -> RNNSearchConfig:
+    return RNNSearchConfig(width=384, embedding_width=256, alignment_width=256, dropout_rate=0.3)
+
+
+@recipes.register("transformer-multi30k-de")
+def transformer_multi30k_de() -> RunConfig:
+    """A small Transformer, English to German"""
+    return _transformer("transformer-multi30k-de", "de", bleu=37.0)
+
+
+@recipes.register("transformer-multi30k-fr")
+def transformer_multi30k_fr() -> RunConfig:
+    """A small Transformer, English to French"""
+    return _transformer("transformer-multi30k-fr", "fr", bleu=57.0)
+
+
+@recipes.register("transformer-multi30k-cs")
+def transformer_multi30k_cs() -> RunConfig:
+    """A small Transformer, English to Czech"""
+    return _transformer("transformer-multi30k-cs", "cs")
+
+
+@recipes.register("rnnsearch-multi30k-de")
+def rnnsearch_multi30k_de() -> RunConfig:
+    """RNNsearch, English to German"""
+    return _recurrent("rnnsearch-multi30k-de", "de", _rnnsearch(), bleu=34.0)
+
+
+@recipes.register("rnnsearch-multi30k-fr")
+def rnnsearch_multi30k_fr() -> RunConfig:
+    """RNNsearch, English to French"""
+    return _recurrent("rnnsearch-multi30k-fr", "fr", _rnnsearch(), bleu=54.0)
+
+
+@recipes.register("cho-multi30k-fr")
+def cho_multi30k_fr() -> RunConfig:
+    """RNNsearch's encoder and decoder without attention, English to French"""
+    model = ChoConfig(width=384, embedding_width=256, bidirectional=True, dropout_rate=0.3)
+    return _recurrent("cho-multi30k-fr", "fr", model)
