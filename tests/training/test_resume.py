@@ -48,15 +48,15 @@ def assert_as_if_never_interrupted(path, trainer, tmp_path, **options):
         }
 
 
-@pytest.mark.parametrize("losses", [2, 16])
+@pytest.mark.parametrize("losses", [2, 10])
 def test_sigkill_within_an_epoch_changes_nothing(tmp_path, losses):
-    """Killed in its first step, before anything was saved, and in its eighth, of which six were saved."""
+    """Killed in the first step, before anything was saved, and in the fifth, with one of its epoch's steps saved."""
     run = tmp_path / "run"
     script = Path(__file__).with_name("killed.py")
     done = subprocess.run([sys.executable, str(script), str(run), str(losses)], capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
     saved = RunFolder.open(run).checkpoints.names()
-    assert saved == ([] if losses == 2 else ["step-00000004", "step-00000006"])
+    assert saved == ([] if losses == 2 else ["step-00000002", "step-00000004"])
     shutil.move(run, tmp_path / "moved")
     trainer = toy_trainer(tmp_path / "moved", resume=True, validate=None, **OPTIONS)
     result = trainer.fit(resume=True)

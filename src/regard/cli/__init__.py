@@ -1,0 +1,1 @@
+"""The `regard` command: one module a subcommand, loaded when it is called."""

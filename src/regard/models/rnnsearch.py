@@ -53,6 +53,9 @@ class RNNSearchConfig(ModelConfig):
     """How the source is searched: any name of `regard list mechanisms`."""
     dropout_rate: float = 0.2
     """Dropout on embeddings, annotations and the features before the output."""
+    initial_dropout_rate: float = 0.0
+    """Dropout on the vector that starts the decoder: it knows the first words, and a decoder that cannot rely on it
+    looks them up like all others."""
     attention_dropout_rate: float = 0.0
     """Dropout on attention weights."""
     tied: bool = True
@@ -67,6 +70,7 @@ class RNNSearch(nn.Module):
         if config.width % 2:
             raise ConfigError(f"`--model.width` is shared by two directions and must be even, not {config.width}.")
         self.dropout_rate = config.dropout_rate
+        self.initial_dropout_rate = config.initial_dropout_rate
         self.source_embedding = nn.Embedding(source_vocabulary, config.embedding_width)
         self.target_embedding = nn.Embedding(target_vocabulary, config.embedding_width)
         self.encoder = BidirectionalEncoder(config.cell, config.embedding_width, config.width)
@@ -89,7 +93,7 @@ class RNNSearch(nn.Module):
     def encode(self, source: Int[Tensor, "batch sources"]) -> RecurrentMemory:
         present = source != PAD
         annotations, summary = self.encoder(self._dropped(self.source_embedding(source)), present)
-        backward = summary.chunk(2, dim=-1)[1]
+        backward = dropout(summary.chunk(2, dim=-1)[1], self.initial_dropout_rate, self.training)
         state = self.decoder.cell.initial(torch.tanh(self.initial_state(backward)))
         return self.decoder.reader.remember(self._dropped(annotations), summary, present, state)
 

@@ -1,0 +1,27 @@
+"""Pictures and a plain page from recordings; nothing here ever holds a model.
+
+Loading this room does not load matplotlib: what draws is fetched when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from regard.plots.page import write_page
+from regard.plots.save import save
+
+if TYPE_CHECKING:
+    from regard.plots.alignment import draw_alignment
+    from regard.plots.heads import draw_heads
+    from regard.plots.layers import draw_layers
+
+__all__ = ["draw_alignment", "draw_heads", "draw_layers", "save", "write_page"]
+
+_HOMES = {"draw_alignment": "alignment", "draw_heads": "heads", "draw_layers": "layers"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -20,10 +20,10 @@ def _embedded(
     return RunConfig(
         recipe=recipe,
         model=model,
-        data=DataConfig(source="embedded", num_sentences=12_000, token_budget=1500),
+        data=DataConfig(source="embedded", num_sentences=12_000, token_budget=800),
         task=TranslationConfig(label_smoothing=0.0),
         training=TrainingConfig(
-            max_epochs=8,
+            max_epochs=6,
             learning_rate=learning_rate,
             schedule="cosine",
             warmup_steps=warmup_steps,
@@ -36,28 +36,30 @@ def _embedded(
 @recipes.register("rnnsearch")
 def rnnsearch() -> RunConfig:
     """RNNsearch (Bahdanau) on the embedded corpus: the default of `regard demo`"""
-    model = RNNSearchConfig(width=192, embedding_width=128, alignment_width=128, dropout_rate=0.1)
+    model = RNNSearchConfig(
+        width=160, embedding_width=96, alignment_width=96, dropout_rate=0.0, initial_dropout_rate=0.8
+    )
     return _embedded("rnnsearch", model, learning_rate=4e-3, warmup_steps=100, bleu=90.0)
 
 
 @recipes.register("cho")
 def cho() -> RunConfig:
     """RNNsearch without search: everything goes through one fixed vector (Cho)"""
-    model = ChoConfig(width=192, embedding_width=128, bidirectional=True, dropout_rate=0.1)
+    model = ChoConfig(width=160, embedding_width=96, bidirectional=True, dropout_rate=0.0)
     return _embedded("cho", model, learning_rate=4e-3, warmup_steps=100)
 
 
 @recipes.register("sutskever")
 def sutskever() -> RunConfig:
     """Stacked LSTMs joined by one state (Sutskever) on the embedded corpus"""
-    model = SutskeverConfig(width=192, embedding_width=128, dropout_rate=0.1)
+    model = SutskeverConfig(width=160, embedding_width=96, dropout_rate=0.0)
     return _embedded("sutskever", model, learning_rate=4e-3, warmup_steps=100)
 
 
 @recipes.register("luong")
 def luong() -> RunConfig:
     """The attention decoder as deck E numbers its steps (Luong) on the embedded corpus"""
-    model = LuongConfig(width=192, embedding_width=128, num_layers=1, dropout_rate=0.1)
+    model = LuongConfig(width=160, embedding_width=96, num_layers=1, dropout_rate=0.0)
     return _embedded("luong", model, learning_rate=4e-3, warmup_steps=100, bleu=90.0)
 
 

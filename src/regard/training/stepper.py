@@ -108,7 +108,7 @@ class Stepper:
         sharded = any(hasattr(parameter, "full_tensor") for parameter in self._parameters)
         on_host = accelerator.device.type == "cpu"
         self.looks_every_step = on_host or sharded or not fused or accelerator.scaler is not None
-        self._first_bad = torch.tensor(-1, device=accelerator.device)
+        self._stopped = torch.tensor(False, device=accelerator.device)
         self._unread: list[StepReport] = []
 
     def run(self, shares: list[Share], place: Place, learning_rate: float) -> StepReport:
@@ -147,10 +147,9 @@ class Stepper:
     def update(self, report: StepReport) -> None:
         """Applies the gradients, unless the device finds that they, or those of an earlier step, are not finite."""
         if not self.looks_every_step:
-            bad = (self._first_bad < 0) & ~self._is_finite(report)
-            self._first_bad = torch.where(bad, report.place.step, self._first_bad)
+            self._stopped = self._stopped | ~self._is_finite(report)
             # The attribute by which torch's loss scaler tells a fused optimizer to do nothing.
-            vars(self.optimizer)["found_inf"] = (self._first_bad >= 0).float()
+            vars(self.optimizer)["found_inf"] = self._stopped.float()
             self._unread.append(report)
         # The prepared optimizer knows the loss scaler, but looks for optional packages on the disk at each step.
         (self.optimizer if self.accelerator.scaler is None else self._prepared_optimizer).step()
@@ -168,8 +167,7 @@ class Stepper:
         unread, self._unread = self._unread, []
         if unread:
             losses = torch.stack([sums["loss"].float() for report in unread for sums in report.sums])
-            bad_step = int(self._first_bad)
-            if bad_step >= 0 or not bool(losses.isfinite().all()):
+            if bool(self._stopped | ~losses.isfinite().all()):
                 for report in unread:
                     bad = self.bad_batch(report)
                     if bad != -1:

@@ -22,7 +22,7 @@ from regard.tasks.decoding.search import Search
 
 # Taking sentences out copies the caches of those that stay. Below this share of open sentences the steps saved
 # are worth the copy.
-_WORTH_KEEPING = 0.9
+_WORTH_KEEPING = 0.75
 
 
 @torch.inference_mode()

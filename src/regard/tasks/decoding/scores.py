@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 _BLOCK = 64
 # Fewer blocks than this, times the wanted number, and one pass over everything is quicker.
-_MIN_BLOCKS = 8
+_MIN_BLOCKS = 7
 
 
 def log_probabilities(

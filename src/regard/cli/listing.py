@@ -1,0 +1,105 @@
+"""`regard list`: what can be chosen, from the registries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from regard.attention import mechanisms
+from regard.cli.options import Shared, import_plugins, parse
+from regard.cli.output import show, show_json, table
+from regard.core.axes import axis_kinds
+from regard.core.models import models
+from regard.data.multi30k import LANGUAGES, TESTS
+from regard.data.tokenizers import tokenizer_kinds
+from regard.layers.positions import positions
+from regard.layers.recurrent import cells
+from regard.recipes import recipes
+
+Kind = Literal["recipes", "models", "mechanisms", "positions", "cells", "tokenizers", "datasets", "axes"]
+
+DESCRIPTION = """What can be chosen, with a line on each.
+
+examples:
+  regard list
+  regard list mechanisms --import mine.py
+  regard list recipes --json"""
+
+
+@dataclass(frozen=True)
+class ListOptions(Shared):
+    """What to list."""
+
+    kind: tyro.conf.Positional[Annotated[Kind | None, tyro.conf.arg(metavar="KIND")]] = None
+    """recipes, models, mechanisms, positions, cells, tokenizers, datasets or axes; all of them when left out."""
+
+
+def run(argv: list[str]) -> int:
+    options, _ = parse(ListOptions, argv, prog="list", description=DESCRIPTION)
+    import_plugins(argv)
+    kinds = [options.kind] if options.kind else list(LISTS)
+    found = {kind: LISTS[kind]() for kind in kinds}
+    if options.json:
+        show_json(found)
+        return 0
+    for number, (kind, entries) in enumerate(found.items()):
+        if number:
+            show()
+        if len(found) > 1:
+            show(f"{kind}:")
+        rows = [(entry["name"], entry["description"]) for entry in entries]
+        show(table(rows, indent="  " if len(found) > 1 else ""))
+    return 0
+
+
+def _recipes() -> list[dict[str, Any]]:
+    listed = []
+    for name, recipe in recipes.items():
+        config = recipe()
+        data = f"{config.data.source} {config.data.source_language}-{config.data.target_language}"
+        entry = {"name": name, "description": first_line(recipe), "model": config.model.kind, "data": data}
+        listed.append({**entry, "expected": config.expected})
+    return listed
+
+
+def _models() -> list[dict[str, Any]]:
+    return [
+        {"name": name, "description": f"{first_line(entry.build)} ({entry.paper})", "paper": entry.paper}
+        for name, entry in models.items()
+    ]
+
+
+def _datasets() -> list[dict[str, Any]]:
+    return [
+        {"name": "embedded", "description": "Generated English-French with gold word alignments; needs no download."},
+        {
+            "name": "multi30k",
+            "description": f"29,000 picture captions in {', '.join(LANGUAGES)}; tests: {', '.join(TESTS)}.",
+        },
+        {"name": "files", "description": "Your own: --data.train PATH.tsv, or SOURCE,TARGET; plain or gzip."},
+    ]
+
+
+def _named(registry: Any) -> Callable[[], list[dict[str, Any]]]:
+    return lambda: [{"name": name, "description": first_line(entry)} for name, entry in registry.items()]
+
+
+LISTS: dict[Kind, Callable[[], list[dict[str, Any]]]] = {
+    "recipes": _recipes,
+    "models": _models,
+    "mechanisms": _named(mechanisms),
+    "positions": _named(positions),
+    "cells": _named(cells),
+    "tokenizers": _named(tokenizer_kinds),
+    "datasets": _datasets,
+    "axes": _named(axis_kinds),
+}
+
+
+def first_line(entry: Any) -> str:
+    """The first line of the docstring an entry has itself, not of one it inherits."""
+    text = vars(entry).get("__doc__") if isinstance(entry, type) else entry.__doc__
+    return (text or "").strip().split("\n")[0]

@@ -1,0 +1,137 @@
+"""The alignment matrix: which source words a translation looked at, word by word (Bahdanau et al. 2015, figure 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+from regard.core.errors import ConfigError
+from regard.plots.labels import shown
+from regard.plots.matrix import GAP, ColumnLabels, draw_cells, draw_row_labels, draw_values
+from regard.plots.palette import Palette, ceiling, palette
+from regard.plots.style import (
+    COLOUR_BAR_WIDTH,
+    MARGIN,
+    TITLE_SIZE,
+    colour_bar,
+    longest,
+    new_figure,
+    sheet,
+    styled,
+    text_size,
+    weight_scale,
+    wrapped,
+)
+
+MAX_WORDS = 150
+MAX_PRINTED_VALUES = 100
+
+_LARGEST_CELL, _SMALLEST_CELL = 0.46, 0.16
+_WHOLE = 7.0  # inches that the cells of the longer side aim at
+_NARROWEST_TITLE = 4.0
+
+
+def draw_alignment(
+    weights: Float[np.ndarray | Tensor, "targets sources"],
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    *,
+    title: str | None = None,
+    links: Collection[tuple[int, int]] | None = None,
+    dark: bool = False,
+) -> Figure:
+    """Target words from top to bottom, source words from left to right, a cell the darker the larger its weight.
+
+    `links` are pairs (source word, target word), which get an outline.
+    """
+    table = _checked(weights, source_tokens, target_tokens, links or ())
+    colours = palette(dark)
+    columns, rows = [shown(token) for token in source_tokens], [shown(token) for token in target_tokens]
+    with styled([*columns, *rows, title or ""]):
+        cell = min(_LARGEST_CELL, max(_SMALLEST_CELL, _WHOLE / max(1, *table.shape)))
+        points = min(12.0, max(7.0, cell * 30))
+        names = ColumnLabels.fit(columns, cell, points)
+        width, height = len(columns) * cell, max(len(rows) * cell, _LARGEST_CELL)
+        bar_height = min(2.4, max(1.2, height))
+        left = MARGIN + max(longest(rows, points) + GAP, 0.25)
+        right = left + width + max(names.overhang, 0.15 + COLOUR_BAR_WIDTH)
+        heading = wrapped(title or "", TITLE_SIZE, max(right - MARGIN, _NARROWEST_TITLE))
+        heading_width, heading_height = text_size(heading, TITLE_SIZE, "bold") if heading else (0.0, 0.0)
+        top = MARGIN + (heading_height + 0.15 if heading else 0.0) + names.height
+        legend = 0.32 if links else 0.0
+        bottom = top + max(height + legend, bar_height)
+
+        figure = new_figure(max(right, MARGIN + heading_width) + MARGIN, bottom + MARGIN, colours)
+        page = sheet(figure)
+        scale = weight_scale(ceiling(float(table.max(initial=0.0))))
+        if heading:
+            page.text(MARGIN, MARGIN, heading, size=TITLE_SIZE, weight="bold", color=colours.ink, ha="left", va="top")
+        names.draw(page, left, top, cell, colours.ink)
+        draw_row_labels(page, rows, left, top, cell, points, colours.ink)
+        draw_cells(page, table, left, top, cell, scale, colours)
+        if table.size <= MAX_PRINTED_VALUES and cell >= 0.4:
+            draw_values(page, table, left, top, cell, scale, colours)
+        if not table.size:
+            side = "target" if not rows else "source"
+            page.text(left, top + height / 2, f"no {side} words", size=points, color=colours.muted, va="center")
+        if links:
+            _draw_links(page, links, left, top, cell, len(rows), points, colours)
+        colour_bar(figure, left + width + 0.15, top, bar_height, scale, colours)
+    return figure
+
+
+def _draw_links(
+    page: Axes,
+    links: Collection[tuple[int, int]],
+    left: float,
+    top: float,
+    cell: float,
+    num_rows: int,
+    points: float,
+    colours: Palette,
+) -> None:
+    inset, line = 0.05 * cell, max(1.0, 4.5 * cell)
+    side = cell - 2 * inset
+    for source, target in sorted(links):
+        corner = (left + source * cell + inset, top + target * cell + inset)
+        page.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=colours.outline, linewidth=line))
+    below = top + num_rows * cell + 0.13
+    page.add_patch(Rectangle((left, below), 0.13, 0.13, fill=False, edgecolor=colours.outline, linewidth=1.6))
+    page.text(
+        left + 0.21, below + 0.065, "word link", size=min(points, 10.0), color=colours.muted, va="center_baseline"
+    )
+
+
+def _checked(
+    weights: Float[np.ndarray | Tensor, "targets sources"],
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    links: Collection[tuple[int, int]],
+) -> Float[np.ndarray, "targets sources"]:
+    table = weights.numpy(force=True) if isinstance(weights, Tensor) else np.asarray(weights, dtype=float)
+    expected = (len(target_tokens), len(source_tokens))
+    if max(expected) > MAX_WORDS:
+        raise ConfigError(
+            f"An alignment matrix shows at most {MAX_WORDS} words a side, and this one has {expected[0]:,} target and "
+            f"{expected[1]:,} source words. Draw a part of it, such as the first {MAX_WORDS} words of both."
+        )
+    if table.shape != expected:
+        raise ConfigError(
+            f"The weights have the shape {table.shape}, but there are {expected[0]} target words (rows) and "
+            f"{expected[1]} source words (columns)."
+        )
+    if not np.isfinite(table).all():
+        raise ConfigError("The weights of an alignment matrix must be finite numbers; these hold NaN or infinity.")
+    for source, target in links:
+        if not (0 <= source < expected[1] and 0 <= target < expected[0]):
+            raise ConfigError(
+                f"The link {source}-{target} is outside the matrix of {expected[1]} source and {expected[0]} target "
+                f"words; links are pairs (source word, target word), counted from 0."
+            )
+    return table

@@ -1,0 +1,70 @@
+"""What a picture needs of a recording: the weights of one tap for one example, with a label for each position."""
+
+from __future__ import annotations
+
+import fnmatch
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from regard.core.errors import ConfigError, RecordingError
+from regard.recording import RecordedMap, Recording
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One tap's map for one example."""
+
+    address: str
+    queries: str
+    keys: str
+    rows: list[str]
+    """A label for each query."""
+    columns: list[str]
+    """A label for each key."""
+    weights: Float[np.ndarray, "heads rows columns"]
+
+
+def matching(recording: Recording, taps: str) -> list[str]:
+    """The addresses that fit the pattern."""
+    found = [address for address in recording if fnmatch.fnmatchcase(address, taps)]
+    if not found:
+        known = ", ".join(recording) or "nothing"
+        raise ConfigError(f"No recorded tap matches {taps!r}, so there is nothing to draw. Recorded: {known}.")
+    return found
+
+
+def size(recorded: RecordedMap, example: int) -> tuple[int, int, int]:
+    """Heads, queries and keys of one example, without padding."""
+    one = recorded.example(example)
+    _, heads, queries, keys = one.shape
+    return (
+        heads,
+        len(one.query_axes[0]) if one.query_axes else queries,
+        len(one.key_axes[0]) if one.key_axes else keys,
+    )
+
+
+def view(recording: Recording, address: str, example: int, limit: int, kind: str) -> View:
+    """Reads one map; more than `limit` positions a side are refused before anything is computed."""
+    recorded = recording[address]
+    _, num_queries, num_keys = size(recorded, example)
+    if max(num_queries, num_keys) > limit:
+        raise ConfigError(
+            f"The map of {address} is {num_queries:,} by {num_keys:,} positions; {kind} shows at most {limit} a side. "
+            f"Record a shorter input, or save the recording as a .regard file and read the rows you want with "
+            f"recording[{address!r}].weights(example={example}, rows=...)."
+        )
+    weights = recorded.weights(example=example).numpy(force=True)
+    if not np.isfinite(weights).all():
+        raise RecordingError(f"The weights of {address} are not all finite, so they cannot be drawn.")
+    query_axes, key_axes = recorded.query_axes, recorded.key_axes
+    return View(
+        address,
+        recorded.queries,
+        recorded.keys,
+        query_axes[example].labels() if query_axes else [str(position) for position in range(num_queries)],
+        key_axes[example].labels() if key_axes else [str(position) for position in range(num_keys)],
+        weights,
+    )
