@@ -13,4 +13,5 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("REGARD_CACHE", str(folder))
     monkeypatch.delenv("REGARD_DATA", raising=False)
     monkeypatch.delenv("REGARD_MIRROR", raising=False)
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")  # threads only wait for each other on so little text
     return folder

@@ -70,7 +70,8 @@ def mirrored(config: Config, hidden: Collection[str] = HIDDEN) -> Callable[[], A
         if name in hidden:
             continue
         if isinstance(value, Config):
-            fields.append((name, mirrored(value, hidden), field(default_factory=mirrored(value, hidden))))
+            nested = mirrored(value, hidden)
+            fields.append((name, nested, field(default_factory=nested)))
         else:
             fields.append((name, Annotated[info.annotation, tyro.conf.arg(help=text)], field(default=value)))
     namespace = {"__doc__": type(config).__doc__}

@@ -62,7 +62,7 @@ def draw_alignment(
         left = MARGIN + max(longest(rows, points) + GAP, 0.25)
         right = left + width + max(names.overhang, 0.15 + COLOUR_BAR_WIDTH)
         heading = wrapped(title or "", TITLE_SIZE, max(right - MARGIN, _NARROWEST_TITLE))
-        heading_width, heading_height = text_size(heading, TITLE_SIZE, "bold") if heading else (0.0, 0.0)
+        heading_width, heading_height = text_size(heading, TITLE_SIZE) if heading else (0.0, 0.0)
         top = MARGIN + (heading_height + 0.15 if heading else 0.0) + names.height
         legend = 0.32 if links else 0.0
         bottom = top + max(height + legend, bar_height)
@@ -71,7 +71,7 @@ def draw_alignment(
         page = sheet(figure)
         scale = weight_scale(ceiling(float(table.max(initial=0.0))))
         if heading:
-            page.text(MARGIN, MARGIN, heading, size=TITLE_SIZE, weight="bold", color=colours.ink, ha="left", va="top")
+            page.text(MARGIN, MARGIN, heading, size=TITLE_SIZE, color=colours.ink, ha="left", va="top")
         names.draw(page, left, top, cell, colours.ink)
         draw_row_labels(page, rows, left, top, cell, points, colours.ink)
         draw_cells(page, table, left, top, cell, scale, colours)

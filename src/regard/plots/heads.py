@@ -57,7 +57,7 @@ def draw_heads(
         edge = left + across * step_across - _SPACE
         right = max(edge + 0.15 + COLOUR_BAR_WIDTH, edge + (names.overhang if names else 0.0))
         lines = wrapped(heading, TITLE_SIZE, max(right - MARGIN, 4.0))
-        heading_width, heading_height = text_size(lines, TITLE_SIZE, "bold") if lines else (0.0, 0.0)
+        heading_width, heading_height = text_size(lines, TITLE_SIZE) if lines else (0.0, 0.0)
         top = MARGIN + (heading_height + 0.15 if lines else 0.0) + above
         bar_height = min(2.4, max(1.0, down * step_down - _NAME_HEIGHT))
         bottom = max(top + down * step_down - _SPACE / 2, top + bar_height)
@@ -65,7 +65,7 @@ def draw_heads(
         figure = new_figure(max(right, MARGIN + heading_width) + MARGIN, bottom + MARGIN, colours)
         page = sheet(figure)
         scale = weight_scale(ceiling(float(drawn.weights.max(initial=0.0))))
-        page.text(MARGIN, MARGIN, lines, size=TITLE_SIZE, weight="bold", color=colours.ink, va="top")
+        page.text(MARGIN, MARGIN, lines, size=TITLE_SIZE, color=colours.ink, va="top")
         for head, weights in enumerate(drawn.weights):
             row, column = divmod(head, across)
             map_left, map_top = left + column * step_across, top + row * step_down

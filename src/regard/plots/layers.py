@@ -60,7 +60,7 @@ def draw_layers(
         edge = left + most_heads * (side + _SPACE) - _SPACE
         right = edge + 0.15 + COLOUR_BAR_WIDTH
         lines = wrapped(heading, TITLE_SIZE, max(right - MARGIN, 4.0))
-        heading_width, heading_height = text_size(lines, TITLE_SIZE, "bold") if lines else (0.0, 0.0)
+        heading_width, heading_height = text_size(lines, TITLE_SIZE) if lines else (0.0, 0.0)
         top = MARGIN + (heading_height + 0.12 if lines else 0.0) + 0.22
         inside = len(addresses) * (side + _SPACE) - _SPACE
         bar_height = min(2.4, max(1.0, inside))
@@ -71,7 +71,7 @@ def draw_layers(
         page = sheet(figure)
         largest = max(float(one.weights.max(initial=0.0)) for one in views)
         scale = weight_scale(ceiling(largest), square_root=True)
-        page.text(MARGIN, MARGIN, lines, size=TITLE_SIZE, weight="bold", color=colours.ink, va="top")
+        page.text(MARGIN, MARGIN, lines, size=TITLE_SIZE, color=colours.ink, va="top")
         for head in range(most_heads):
             middle = left + head * (side + _SPACE) + side / 2
             page.text(middle, top - 0.06, str(head), size=9, color=colours.muted, ha="center", va="baseline")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 DOTS_PER_INCH = 150
 MARGIN = 0.15
-TITLE_SIZE = 13.0
+TITLE_SIZE = 14.0
 
 _BASE_FONT = "DejaVu Sans"
 # Tried in this order for letters that the base font lacks; after them any installed font.
@@ -66,7 +66,7 @@ def styled(texts: Iterable[str] = ()) -> Iterator[None]:
 @contextmanager
 def _no_glyph_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"Glyph .* missing from font", category=UserWarning)
+        warnings.filterwarnings("ignore", message=r"(?s)Glyph .* missing from font", category=UserWarning)
         yield
 
 
@@ -111,12 +111,12 @@ def _letters_of(path: str) -> frozenset[int]:
         return frozenset()
 
 
-def text_size(text: str, points: float, weight: str = "normal") -> tuple[float, float]:
-    """Width and height in inches, in the current style."""
-    width, height, descent = _ruler().get_text_width_height_descent(
-        text, FontProperties(size=points, weight=weight), ismath=False
-    )
-    return width / 72, (height + descent) / 72
+def text_size(text: str, points: float) -> tuple[float, float]:
+    """Width and height in inches of one or more lines, in the current style."""
+    font = FontProperties(size=points)
+    sizes = [_ruler().get_text_width_height_descent(line, font, ismath=False) for line in text.split("\n")]
+    width, height = max(width for width, _, _ in sizes), max(height for _, height, _ in sizes)
+    return width / 72, (height + (len(sizes) - 1) * 1.25 * points) / 72
 
 
 @lru_cache(maxsize=1)

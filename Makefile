@@ -1,0 +1,51 @@
+# Everything a fresh machine needs is Python 3.11 or newer and make. `make` alone says what there is.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+RUNS ?= runs
+
+.PHONY: help setup demo test slow lint format types bench docs results clean
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
+
+setup: $(STAMP)  ## make .venv with Regard and its tools
+
+# torch first and by its exact version: that build may lie ready where a newest one would be fetched.
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' constraints.txt)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lint]'
+	touch $(STAMP)
+
+demo: setup  ## train a translator with attention, translate, show where it looks (3 minutes)
+	$(BIN)/regard demo
+
+test: setup  ## all quick tests
+	$(BIN)/python -m pytest -q
+
+slow: setup  ## the long trainings among the tests
+	$(BIN)/python -m pytest -q -m slow
+
+lint: setup  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup  ## put the code into its format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup  ## measure speed beside transformers
+	$(BIN)/python benchmarks/translation.py
+
+docs: setup  ## the documentation as HTML in docs/_build/html
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
+
+results: setup  ## train what is missing of the published results; may be interrupted and called again
+	$(BIN)/regard results --root $(RUNS)
+
+clean:  ## remove what can be made again, but no run
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .ruff_cache .mypy_cache
