@@ -14,6 +14,7 @@ import tyro
 
 from regard.cli.evaluate import parse_run
 from regard.cli.options import Shared, changed
+from regard.cli.output import say
 from regard.core.errors import ConfigError, DataError
 from regard.core.files import atomic_path
 from regard.data.lines import check_file, read_lines
@@ -67,6 +68,8 @@ class Line:
 
     number: int
     text: str
+    fault: str | None = None
+    """Why it cannot be read."""
 
 
 def run(argv: list[str]) -> int:
@@ -131,6 +134,8 @@ def _written(line: Line, translation: Translation, options: PredictOptions) -> s
 
 
 def _check(line: Line, opened: Run, options: PredictOptions) -> None:
+    if line.fault is not None:
+        raise DataError(f"Line {line.number:,} {line.fault}.")
     words = len(line.text.split())
     if words > options.max_words:
         raise DataError(
@@ -166,13 +171,13 @@ def _chunks(options: PredictOptions, *, steady: bool) -> Iterator[list[Line]]:
 def _file_lines(path: Path) -> Iterator[Line]:
     check_file(path)
     for number, raw in enumerate(read_lines(path), 1):
-        if raw is None:
-            raise DataError(f"{path}, line {number:,}: the line is too long to be a sentence.")
-        yield _decoded(number, raw)
+        yield Line(number, "", "is too long to be a sentence") if raw is None else _decoded(number, raw)
 
 
 def _standard_input() -> Iterator[Line | None]:
     """The lines as they come in; None where one would have to wait for more."""
+    if sys.stdin.isatty():
+        say("One sentence a line, please; Ctrl-D ends.")
     rest, number = b"", 0
     while block := sys.stdin.buffer.read1(1 << 16):
         *whole, rest = (rest + block).split(b"\n")
@@ -188,5 +193,4 @@ def _decoded(number: int, raw: bytes) -> Line:
     try:
         return Line(number, normalise(raw.decode("utf-8")))
     except UnicodeDecodeError as error:
-        raise DataError(f"Line {number:,} is not UTF-8 (byte {error.start + 1}).") from None
-
+        return Line(number, "", f"is not UTF-8 (byte {error.start + 1})")

@@ -85,8 +85,11 @@ def fonts(texts: Iterable[str]) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _candidates() -> tuple[tuple[str, str], ...]:
+    # The Last Resort font has a box for every letter; matplotlib falls back to it by itself.
     upright = {
-        (entry.name, entry.fname) for entry in fontManager.ttflist if entry.style == "normal" and entry.weight == 400
+        (entry.name, entry.fname)
+        for entry in fontManager.ttflist
+        if entry.style == "normal" and entry.weight == 400 and not entry.name.startswith("Last Resort")
     }
 
     def rank(candidate: tuple[str, str]) -> tuple[int, str, str]:
