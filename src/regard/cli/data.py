@@ -17,8 +17,8 @@ from regard.data.sources import PARTS, Sources
 from regard.data.tokenized import TokenizedCorpus
 from regard.recipes.run import with_files
 
-DESCRIPTION = """Reads the data of a recipe, or your own, and tells what is in them: sizes, lengths, vocabularies, unknown words,
-ill-formed lines with their numbers, and pairs with their tokens.
+DESCRIPTION = """Reads the data of a recipe, or your own, and tells what is in them: sizes, lengths,
+vocabularies, unknown words, ill-formed lines with their numbers, and pairs with their tokens.
 
 examples:
   regard data rnnsearch
@@ -59,9 +59,7 @@ def _chosen(argv: list[str]) -> tuple[DataOptions, DataConfig]:
     if argv and argv[0].startswith("--data."):
         import_plugins(argv)
         start = DataConfig()
-        options, sections = parse(
-            DataOptions, argv, prog="data", description=DESCRIPTION, sections={"data": start}
-        )
+        options, sections = parse(DataOptions, argv, prog="data", description=DESCRIPTION, sections={"data": start})
         return options, with_files(changed(start, sections["data"]))
     options, recipe, values = parse_recipe(DataOptions, argv, prog="data", description=DESCRIPTION)
     return options, with_files(changed(recipe.data, values["data"]))
@@ -114,7 +112,9 @@ def _show(described: dict[str, Any], corpus: ParallelCorpus) -> None:
     for part, files in described["files"].items():
         show(f"  {part}: {', '.join(files)}")
     sizes = described["vocabularies"]
-    joint = f"one vocabulary of {sizes[0]:,}" if described["joint"] else f"vocabularies of {sizes[0]:,} and {sizes[1]:,}"
+    joint = (
+        f"one vocabulary of {sizes[0]:,}" if described["joint"] else f"vocabularies of {sizes[0]:,} and {sizes[1]:,}"
+    )
     show(f"tokens: {described['tokenizer']}, {joint}")
     show()
     rows = []

@@ -15,8 +15,8 @@ from regard.training import RunFolder
 
 S = TypeVar("S", bound=Shared)
 
-DESCRIPTION = """Measures a trained run on its test part: loss, BLEU and chrF with their signatures, BLEU by sentence length,
-alignment error rate where the gold alignments are known, and speed.
+DESCRIPTION = """Measures a trained run on its test part: loss, BLEU and chrF with their signatures, BLEU by
+sentence length, alignment error rate where the gold alignments are known, and speed.
 
 examples:
   regard eval runs/rnnsearch/2026-01-31_12-00-00
@@ -85,12 +85,19 @@ def summary(opened: Run, measured: dict[str, Any], expected: dict[str, float], o
     lines = [table(rows), "", "BLEU by the number of source words:"]
     by_length = measured["bleu_by_length"]
     lines.append(
-        table([(name, bin_["sentences"], bin_["bleu"]) for name, bin_ in by_length.items()], ("words", "sentences", "BLEU"))
+        table(
+            [(name, bin_["sentences"], bin_["bleu"]) for name, bin_ in by_length.items()],
+            ("words", "sentences", "BLEU"),
+        )
     )
     signatures = [f"{NAMES[name]}: {measured[f'{name}_signature']}" for name in ("bleu", "chrf") if name in outcome]
     lines += ["", *signatures] if signatures else [""]
     decoding = measured["decoding"]
-    how = f"{decoding['method']} of width {decoding['beam_width']}" if decoding["method"] == "beam" else decoding["method"]
+    how = (
+        f"{decoding['method']} of width {decoding['beam_width']}"
+        if decoding["method"] == "beam"
+        else decoding["method"]
+    )
     lines.append(f"{how}, {measured['tokens_per_second']:,.0f} tokens/s, {measured['unfinished']} unfinished")
     return "\n".join(lines)
 

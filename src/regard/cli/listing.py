@@ -41,7 +41,7 @@ def run(argv: list[str]) -> int:
     options, _ = parse(ListOptions, argv, prog="list", description=DESCRIPTION)
     import_plugins(argv)
     kinds = [options.kind] if options.kind else list(LISTS)
-    found = {kind: LISTS[kind]() for kind in kinds}
+    found: dict[str, Any] = {kind: LISTS[kind]() for kind in kinds}
     if options.json:
         show_json(found)
         return 0

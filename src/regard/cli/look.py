@@ -21,8 +21,8 @@ from regard.recipes.run import Look, Run, open_run
 PICTURES = (".png", ".svg", ".pdf")
 ENDINGS = (*PICTURES, ".html", ".regard")
 
-DESCRIPTION = """Draws where a trained run looks while it translates a sentence: the alignment of words and, for a model with several
-heads, each head. Without --out the pictures go into the run folder.
+DESCRIPTION = """Draws where a trained run looks while it translates a sentence: the alignment of words and, for a
+model with several heads, each head. Without --out the pictures go into the run folder.
 
 examples:
   regard look RUN "The agreement on the European Economic Area was signed in August 1992 ."

@@ -30,7 +30,7 @@ HIDDEN = ("kind", "recipe", "expected")
 """Fields that say what a config is, and are not chosen by options."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Shared:
     """What most commands take."""
 
@@ -54,10 +54,9 @@ def parse(
     fields: list[tuple[str, Any, Any]] = [("command", Annotated[options, tyro.conf.arg(name="")], field())]
     for name, config in sections.items():
         mirror = mirrored(config)
-        kind = Annotated[mirror, tyro.conf.arg(name=name)]
-        fields.append((name or "config", kind, field(default_factory=mirror)))
+        fields.append((name or "config", Annotated[mirror, tyro.conf.arg(name=name)], field(default_factory=mirror)))
     together = make_dataclass("Options", fields)
-    parsed = tyro.cli(together, args=list(argv), prog=f"regard {prog}", description=description)
+    parsed: Any = tyro.cli(together, args=list(argv), prog=f"regard {prog}", description=description)
     return parsed.command, {name: _values(getattr(parsed, name or "config")) for name in sections}
 
 
@@ -93,7 +92,7 @@ def differences(old: Config, new: Config, prefix: str = "") -> list[str]:
     found = []
     for name in type(old).model_fields:
         before, after = getattr(old, name), getattr(new, name, None)
-        if isinstance(before, Config) and type(before) is type(after):
+        if isinstance(before, Config) and isinstance(after, Config) and type(before) is type(after):
             found += differences(before, after, f"{prefix}{name}.")
         elif before != after:
             found.append(f"{prefix}{name}")
@@ -161,5 +160,7 @@ def _values(instance: Any) -> dict[str, Any]:
 def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     merged = dict(old)
     for name, value in new.items():
-        merged[name] = _merged(old[name], value) if isinstance(value, dict) and isinstance(old.get(name), dict) else value
+        merged[name] = (
+            _merged(old[name], value) if isinstance(value, dict) and isinstance(old.get(name), dict) else value
+        )
     return merged

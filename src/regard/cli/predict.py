@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, TextIO, cast
 
 import tyro
 
@@ -26,8 +27,9 @@ from regard.tasks.translation import Translation
 CHUNK = 256
 """At most so many lines are translated together."""
 
-DESCRIPTION = """Translates the sentences that are given, or those of a file, or those that come in on standard input, one a line.
-An empty line gives an empty line. A line that cannot be translated ends the work and is named; nothing is skipped.
+DESCRIPTION = """Translates the sentences that are given, or those of a file, or those that come in on standard
+input, one a line. An empty line gives an empty line. A line that cannot be translated ends the work
+and is named; nothing is skipped.
 
 examples:
   regard predict RUN "The cat sleeps ."
@@ -152,7 +154,9 @@ def _check(line: Line, opened: Run, options: PredictOptions) -> None:
 
 def _chunks(options: PredictOptions, *, steady: bool) -> Iterator[list[Line]]:
     if options.sentences:
-        lines: Iterator[Line | None] = (Line(number, normalise(text)) for number, text in enumerate(options.sentences, 1))
+        lines: Iterator[Line | None] = (
+            Line(number, normalise(text)) for number, text in enumerate(options.sentences, 1)
+        )
     elif options.file is not None:
         lines = _file_lines(options.file)
     else:
@@ -178,8 +182,9 @@ def _standard_input() -> Iterator[Line | None]:
     """The lines as they come in; None where one would have to wait for more."""
     if sys.stdin.isatty():
         say("One sentence a line, please; Ctrl-D ends.")
+    stream = cast(io.BufferedReader, sys.stdin.buffer)
     rest, number = b"", 0
-    while block := sys.stdin.buffer.read1(1 << 16):
+    while block := stream.read1(1 << 16):
         *whole, rest = (rest + block).split(b"\n")
         for raw in whole:
             number += 1

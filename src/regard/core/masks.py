@@ -36,7 +36,7 @@ class Allow:
             keys=_both(self.keys, other.keys),
             causal=self.causal or other.causal,
             window=min(windows, default=None),
-            pairs=_both(self.pairs, other.pairs),
+            pairs=other.pairs if self.pairs is None else _both(_aligned(self.pairs), _aligned(other.pairs)),
         )
 
     @property
@@ -66,10 +66,8 @@ class Allow:
                 mask = _both(mask, (columns <= rows)[None, None])
             if self.window is not None:
                 mask = _both(mask, ((columns - rows).abs() <= self.window)[None, None])
-        if self.pairs is not None:
-            pairs = self.pairs
-            while pairs.dim() < 4:
-                pairs = pairs.unsqueeze(-3 if pairs.dim() == 2 else 1)
+        pairs = _aligned(self.pairs)
+        if pairs is not None:
             mask = _both(mask, pairs if pairs.shape[-2] == 1 else pairs[:, :, start:stop])
         return mask
 
@@ -89,8 +87,9 @@ class Allow:
         if self.pairs is not None:
             wanted = (batch, heads, num_queries, num_keys)
             shape = tuple(self.pairs.shape)
-            aligned = (1,) * (4 - len(shape)) + shape if len(shape) != 3 else (shape[0], 1, *shape[1:])
-            if len(shape) > 4 or any(have not in (1, want) for have, want in zip(aligned, wanted, strict=True)):
+            if not 2 <= len(shape) <= 4 or any(
+                have not in (1, want) for have, want in zip(_aligned(self.pairs).shape, wanted, strict=True)
+            ):
                 raise MaskError(
                     f"allow has the shape {shape}, which does not spread to (batch, heads, queries, keys) = {wanted}. "
                     f"Rows are queries, columns are keys.\n{draw(self.pairs)}"
@@ -147,13 +146,19 @@ def as_allow(allow: AllowLike, *, name: str = "allow", padding: bool = False) ->
 
 def draw(mask: Tensor, limit: int = 24) -> str:
     """A mask as text: a full square may be attended to, a dot may not."""
-    while mask.dim() > 2:
-        mask = mask[0]
+    mask = mask.flatten(0, -2)[: mask.shape[-2]] if mask.dim() > 2 else mask.reshape(-1, mask.shape[-1])
     rows = [
         "".join("■" if cell else "·" for cell in row[:limit].tolist()) + ("…" if mask.shape[1] > limit else "")
         for row in mask[:limit]
     ]
     return "\n".join(rows + (["…"] if mask.shape[0] > limit else []))
+
+
+def _aligned(pairs: Tensor | None) -> Tensor | None:
+    """(queries, keys) and (batch, queries, keys) with the axes of batch and heads they lack."""
+    if pairs is None or pairs.dim() > 3:
+        return pairs
+    return pairs[:, None] if pairs.dim() == 3 else pairs[None, None]
 
 
 def _both(one: Tensor | None, other: Tensor | None) -> Tensor | None:

@@ -72,5 +72,7 @@ def taps(model: nn.Module) -> dict[str, Tap]:
     for path, module in model.named_modules():
         if isinstance(module, Tap):
             steps = [step for step in path.split(".") if step not in _SILENT_STEPS and step != "_orig_mod"]
-            found[".".join(steps) or "attention"] = module
+            address = ".".join(steps) or "attention"
+            assert address not in found, f"two taps of {type(model).__name__} would share the address {address!r}"
+            found[address] = module
     return found

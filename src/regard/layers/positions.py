@@ -4,7 +4,9 @@ Sinusoidal positions as deck D writes them (Vaswani et al. 2017), sines and cosi
 
     p_t^k = sin(2 pi t / T_2i) for k = 2i,  cos(2 pi t / T_2i) for k = 2i + 1,  T_k = 2 pi 10000^(k/d)
 
-so that <p_t, p_t'> depends on |t - t'| only, and p_{t+k} is p_t turned by angles that depend on k only.
+so that <p_t, p_t'> depends on |t - t'| only, and p_{t+k} is p_t turned by angles that depend on k only. Marian and
+others write the same numbers in halves, all sines first: another order of the width, so the same models, but weights
+trained with one order need that order.
 """
 
 from __future__ import annotations
@@ -64,14 +66,26 @@ class SinusoidalPositions(Positions):
 
     def __init__(self, width: int, num_heads: int, max_length: int) -> None:
         super().__init__(width, num_heads, max_length)
-        self.register_buffer("table", sinusoidal_positions(max_length, width), persistent=False)
+        self.register_buffer("table", self.encodings(max_length), persistent=False)
+
+    def encodings(self, count: int) -> Float[Tensor, "count width"]:
+        return sinusoidal_positions(count, self.width)
 
     def forward(self, embeddings: Float[Tensor, "batch length width"], start: int = 0) -> Tensor:
         stop = start + embeddings.shape[1]
         table = self.table
         if stop > len(table):  # longer than expected: computed for this call, nothing is kept
-            table = sinusoidal_positions(stop, self.width).to(embeddings.device)
+            table = self.encodings(stop).to(embeddings.device)
         return embeddings + table[start:stop]
+
+
+@positions.register("sinusoidal_halves")
+class HalvedSinusoidalPositions(SinusoidalPositions):
+    """The same numbers with all sines before all cosines, as Tensor2Tensor and Marian lay them out"""
+
+    def encodings(self, count: int) -> Float[Tensor, "count width"]:
+        interleaved = sinusoidal_positions(count, self.width)
+        return torch.cat([interleaved[:, 0::2], interleaved[:, 1::2]], dim=1)
 
 
 @positions.register("learned")

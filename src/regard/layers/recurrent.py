@@ -101,6 +101,7 @@ def run(
 ) -> tuple[Float[Tensor, "batch length width"], Float[Tensor, "batch state_width"]]:
     """All steps of a sequence and the last state. Where nothing is present the state stays as it is."""
     gates = cell.project(inputs).unbind(1)
+    state = state.to(gates[0].dtype)  # one dtype for all steps, whatever autocast made of the gates
     keep = None if present is None else present.unsqueeze(-1).unbind(1)
     order = range(len(gates))
     outputs: list[Tensor] = [state] * len(gates)

@@ -52,7 +52,7 @@ class TransformerConfig(ModelConfig):
     norm: Literal["post", "pre"] = "post"
     """Norm after each residual sum (the paper) or before each sublayer."""
     positions: str = "sinusoidal"
-    """sinusoidal, learned, relative or none."""
+    """sinusoidal, sinusoidal_halves, learned, relative or none."""
     max_length: int = 512
     """Number of learned positions; sinusoids go on beyond it."""
     heads: Literal["full", "split"] = "full"
@@ -63,6 +63,8 @@ class TransformerConfig(ModelConfig):
     """Dropout on embeddings, sublayer outputs and hidden feed-forward values."""
     attention_dropout_rate: float = 0.0
     """Dropout on attention weights."""
+    readout_bias: bool = False
+    """Whether the output has a bias."""
     tied: Literal["all", "target", "none"] = "all"
     """One matrix for both embeddings and the output, for target embedding and output only, or three."""
 
@@ -106,7 +108,7 @@ class Transformer(nn.Module):
             DecoderBlock(parts, axis="target", memory_axis="source") for _ in range(config.num_decoder_blocks)
         )
         self.decoder_norm = parts.final_norm()
-        self.readout = nn.Linear(width, target_vocabulary, bias=False)
+        self.readout = nn.Linear(width, target_vocabulary, bias=config.readout_bias)
         self._initialise()
         if config.tied == "all":
             self.source_embedding.weight = self.target_embedding.weight

@@ -16,7 +16,7 @@ def shown(token: str, width: int = 18) -> str:
     """
     if not token.strip(" \u00a0"):
         return "␣" * min(len(token), width) or "∅"
-    text = "".join(_visible(letter) for letter in token) or "∅"
+    text = visible(token) or "∅"
     if sum(map(_columns, text)) <= width:
         return text
     kept, used = "", 1
@@ -26,6 +26,11 @@ def shown(token: str, width: int = 18) -> str:
             break
         kept += letter
     return kept.rstrip(" \u200d") + "…"
+
+
+def visible(text: str) -> str:
+    """The text with a picture for each control character, and without marks that turn the direction of a line."""
+    return "".join(_visible(letter) for letter in text)
 
 
 def _visible(letter: str) -> str:

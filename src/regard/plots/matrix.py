@@ -42,7 +42,9 @@ class ColumnLabels:
             return cls(texts, points, 0.0, line + GAP, 0.0)
         if line <= cell * math.sin(math.pi / 4):
             slant = math.sin(math.pi / 4)
-            reach = max((text_size(text, points)[0] - (len(texts) - 1 - n) * cell / slant for n, text in enumerate(texts)))
+            reach = max(
+                (text_size(text, points)[0] - (len(texts) - 1 - n) * cell / slant for n, text in enumerate(texts))
+            )
             return cls(texts, points, 45.0, (width + line) * slant + GAP, max(0.0, (reach + line) * slant - cell / 2))
         return cls(texts, points, 90.0, width + GAP, 0.0)
 

@@ -23,34 +23,50 @@ function shape(name, attributes = {}, text = "") {
   return made;
 }
 
-// From 0..1 to [red, green, blue], between the evenly spaced stops of the palette.
-function colour(fraction) {
-  const stops = palettes[dark.matches ? "dark" : "light"].weights;
-  const place = Math.min(Math.max(fraction, 0), 1) * (stops.length - 1);
-  const first = Math.min(Math.floor(place), stops.length - 2);
-  const part = (stop, n) => parseInt(stop.slice(1 + 2 * n, 3 + 2 * n), 16);
-  return [0, 1, 2].map((n) => {
-    const from = part(stops[first], n);
-    return Math.round(from + (part(stops[first + 1], n) - from) * (place - first));
+// 256 colours from the evenly spaced stops of a palette, [red, green, blue] each.
+function ramp({ weights: stops }) {
+  const parts = stops.map((stop) => [1, 3, 5].map((start) => parseInt(stop.slice(start, start + 2), 16)));
+  return Array.from({ length: 256 }, (_, n) => {
+    const place = (n / 255) * (stops.length - 1);
+    const first = Math.min(Math.floor(place), stops.length - 2);
+    return parts[first].map((from, part) => Math.round(from + (parts[first + 1][part] - from) * (place - first)));
   });
 }
 
+const ramps = { light: ramp(palettes.light), dark: ramp(palettes.dark) };
+const colour = (fraction) => ramps[dark.matches ? "dark" : "light"][Math.round(Math.min(Math.max(fraction, 0), 1) * 255)];
 const css = (rgb) => `rgb(${rgb.join(" ")})`;
 const inkOn = ([r, g, b]) => (0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#10151c" : "#ffffff");
-const percent = (weight) => weight.toFixed(weight < 0.0995 ? 3 : 2);
+const digits = (weight) => weight.toFixed(weight < 0.0995 ? 3 : 2);
+// A token keeps its own reading direction inside a sentence.
+const isolated = (text) => `\u2068${text}\u2069`;
+const quoted = (text) => `“${isolated(text)}”`;
 
-// One map of one sentence: weights by head, the mean over heads, and the largest weight as its scale.
+// A round weight not below the largest of these thousandths.
+function roundUp(thousandths) {
+  const largest = thousandths.reduce((one, other) => Math.max(one, other), 0) / 1000;
+  return [0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1].find((step) => largest <= step) ?? largest;
+}
+
+// One map of one sentence: weights by head, and their mean over heads.
 class Weights {
   constructor({ shape: [heads, rows, columns], weights }) {
     Object.assign(this, { heads, rows, columns, all: weights });
     this.mean = new Float32Array(rows * columns);
-    let largest = 0;
     weights.forEach((weight, n) => {
       this.mean[n % (rows * columns)] += weight / heads;
-      largest = Math.max(largest, weight);
     });
-    const steps = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1];
-    this.ceiling = largest ? steps.find((step) => largest <= step * 1000) ?? largest / 1000 : 1;
+    this.ceilings = { heads: roundUp(weights), mean: roundUp(this.mean) };
+  }
+
+  // The weight of the last colour: all heads share one, so that they can be compared; their mean is paler than they are.
+  ceiling(head) {
+    return head === MEAN ? this.ceilings.mean : this.ceilings.heads;
+  }
+
+  // 0 is the background and 1 the last colour.
+  shade(head, row, column) {
+    return this.at(head, row, column) / this.ceiling(head);
   }
 
   at(head, row, column) {
@@ -65,7 +81,7 @@ class Weights {
     const image = context.createImageData(canvas.width, canvas.height);
     for (let row = 0; row < this.rows; row++) {
       for (let column = 0; column < this.columns; column++) {
-        image.data.set([...colour(this.at(head, row, column) / this.ceiling), 255], 4 * (row * this.columns + column));
+        image.data.set([...colour(this.shade(head, row, column)), 255], 4 * (row * this.columns + column));
       }
     }
     context.putImageData(image, 0, 0);
@@ -85,7 +101,7 @@ class Look {
     this.status = element("p", { className: "status", "aria-live": "polite" });
     this.status.id = `status-${this.number}`;
     this.table = element("details", {}, element("summary", { textContent: "The weights as a table" }));
-    this.tooltip = element("div", { className: "tooltip", hidden: true, dir: "auto" });
+    this.tooltip = element("div", { className: "tooltip", hidden: true });
     host.append(
       element("div", { className: "controls" }, element("label", {}, "Layer", this.layer), this.heads),
       this.words,
@@ -96,9 +112,10 @@ class Look {
       this.tooltip,
     );
     this.layer.addEventListener("change", () => this.choose());
+    this.matrix.addEventListener("scroll", () => this.markCells());
     this.table.addEventListener("toggle", () => this.fillTable());
     dark.addEventListener("change", () => this.repaint());
-    new ResizeObserver(() => this.resize()).observe(host);
+    new ResizeObserver(() => requestAnimationFrame(() => this.resize())).observe(host);
     this.choose();
   }
 
@@ -118,8 +135,7 @@ class Look {
   choose() {
     this.weights = new Weights(this.map);
     if (this.head >= this.weights.heads || this.weights.heads === 1) this.head = this.weights.heads === 1 ? 0 : MEAN;
-    this.ceiling.textContent = String(Number(this.weights.ceiling.toFixed(3)));
-    this.release();
+    Object.assign(this, { row: null, column: null, pinned: false });
     this.buildHeads();
     this.buildWords();
     this.buildMatrix();
@@ -134,6 +150,7 @@ class Look {
       button.setAttribute("aria-pressed", head === this.head);
     });
     weights.paint(this.canvas, this.head);
+    this.ceiling.textContent = String(Number(weights.ceiling(this.head).toFixed(3)));
     this.fillTable();
     this.update();
   }
@@ -295,6 +312,7 @@ class Look {
   }
 
   select(row, column) {
+    if (row === this.row && column === this.column) return;
     Object.assign(this, { row, column });
     this.update();
   }
@@ -305,7 +323,6 @@ class Look {
   }
 
   update() {
-    if (!this.board) return;
     this.markWords();
     this.drawLines();
     this.markCells();
@@ -315,16 +332,16 @@ class Look {
   // A chosen word colours the words on the other side by its weights.
   markWords() {
     const { row, column, weights, head } = this;
-    const mark = (words, chosen, weightOf) => {
+    const mark = (words, chosen, shadeOf) => {
       [...words.children].forEach((word, n) => {
-        const rgb = weightOf ? colour(weightOf(n) / weights.ceiling) : null;
+        const rgb = shadeOf ? colour(shadeOf(n)) : null;
         word.classList.toggle("active", n === chosen);
         word.style.background = rgb ? css(rgb) : "";
         word.style.color = rgb ? inkOn(rgb) : "";
       });
     };
-    mark(this.keyWords, column, row === null ? null : (n) => weights.at(head, row, n));
-    mark(this.queryWords, row, row === null && column !== null ? (n) => weights.at(head, n, column) : null);
+    mark(this.keyWords, column, row === null ? null : (n) => weights.shade(head, row, n));
+    mark(this.queryWords, row, row === null && column !== null ? (n) => weights.shade(head, n, column) : null);
   }
 
   drawLines() {
@@ -342,7 +359,7 @@ class Look {
       if (this.row !== null && row !== this.row) continue;
       for (let column = 0; column < weights.columns; column++) {
         if (this.row === null && this.column !== null && column !== this.column) continue;
-        const part = weights.at(head, row, column) / weights.ceiling;
+        const part = weights.shade(head, row, column);
         if (part < (chosen ? 0.02 : 0.15)) continue;
         const [[x, y], [u, v]] = [upper[column], lower[row]];
         const d = `M${x} ${y}C${x} ${(y + v) / 2} ${u} ${(y + v) / 2} ${u} ${v}`;
@@ -364,12 +381,12 @@ class Look {
     this.columnLabels.forEach((label, n) => label.classList.toggle("active", n === column));
     this.tooltip.hidden = row === null || column === null;
     if (this.tooltip.hidden) return;
-    const weight = percent(weights.at(this.head, row, column));
-    this.tooltip.textContent = `${this.query(row)[0]} → ${this.key(column)[0]}: ${weight}`;
-    const place = this.board.getBoundingClientRect();
-    const x = Math.min(place.left + left + (column + 1) * cell + 8, innerWidth - this.tooltip.offsetWidth - 8);
-    const y = place.top + top + (row + 1) * cell + 6;
-    this.tooltip.style.left = `${Math.max(4, x)}px`;
+    const weight = digits(weights.at(this.head, row, column));
+    this.tooltip.textContent = `${isolated(this.query(row)[0])} → ${isolated(this.key(column)[0])}: ${weight}`;
+    const [host, board] = [this.host.getBoundingClientRect(), this.board.getBoundingClientRect()];
+    const x = board.left - host.left + left + (column + 1) * cell + 8;
+    const y = board.top - host.top + top + (row + 1) * cell + 6;
+    this.tooltip.style.left = `${Math.max(0, Math.min(x, host.width - this.tooltip.offsetWidth))}px`;
     this.tooltip.style.top = `${y}px`;
   }
 
@@ -380,24 +397,20 @@ class Look {
       Array.from({ length: count }, (_, n) => [weightOf(n), label(n)[1]])
         .sort((one, other) => other[0] - one[0])
         .slice(0, 3)
-        .map(([weight, token]) => `“${token}” ${percent(weight)}`)
+        .map(([weight, token]) => `${quoted(token)} ${digits(weight)}`)
         .join(", ");
-    if (row !== null && column !== null) {
-      return `“${this.query(row)[1]}” looks at “${this.key(column)[1]}” with weight ${percent(weights.at(head, row, column))}.`;
-    }
-    if (row !== null) {
-      return `“${this.query(row)[1]}” looks at ${strongest(weights.columns, (n) => this.key(n), (n) => weights.at(head, row, n))}.`;
-    }
-    if (column !== null) {
-      return `“${this.key(column)[1]}” is looked at by ${strongest(weights.rows, (n) => this.query(n), (n) => weights.at(head, n, column))}.`;
-    }
+    const query = row === null ? "" : quoted(this.query(row)[1]);
+    const key = column === null ? "" : quoted(this.key(column)[1]);
+    if (query && key) return `${query} looks at ${key} with weight ${digits(weights.at(head, row, column))}.`;
+    if (query) return `${query} looks at ${strongest(weights.columns, (n) => this.key(n), (n) => weights.at(head, row, n))}.`;
+    if (key) return `${key} is looked at by ${strongest(weights.rows, (n) => this.query(n), (n) => weights.at(head, n, column))}.`;
     return weights.rows && weights.columns ? "" : "There are no words on one side, so there is nothing to look at.";
   }
 
   fillTable() {
     this.table.querySelector(".numbers")?.remove();
     if (!this.table.open) return;
-    const { rows, columns, head } = this.weights ? { ...this.weights, head: this.head } : {};
+    const { weights: { rows, columns }, head } = this;
     const heading = element("tr", {}, element("td"));
     for (let n = 0; n < columns; n++) heading.append(element("th", { scope: "col", dir: "auto", textContent: this.key(n)[1] }));
     const body = element("tbody");

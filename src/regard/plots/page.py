@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib import resources
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.core.errors import ConfigError
+from regard.core.errors import ConfigError, RecordingError
 from regard.core.files import write_text
 from regard.plots.labels import shown
 from regard.plots.palette import DARK, LIGHT, Palette
@@ -109,7 +110,7 @@ def _section(number: int, heading: str, record: Mapping[str, Any]) -> str:
         if record.get(key) is not None
     ]
     if record.get("score") is not None:
-        facts.append(_fact("Score", f"{record['score']:.3f}"))
+        facts.append(_fact("Score", f"{float(record['score']):.3f}"))
     alternatives = "".join(f"<li>{_alternative(entry)}</li>" for entry in record.get("alternatives") or ())
     if alternatives:
         facts.append(f"<dt>Other translations</dt><dd><ol>{alternatives}</ol></dd>")
@@ -129,7 +130,7 @@ def _fact(name: str, value: object) -> str:
 def _alternative(entry: Any) -> str:
     """A translation, or a record with its score."""
     text, score = (entry.get("translation", ""), entry.get("score")) if isinstance(entry, Mapping) else (entry, None)
-    number = f' <small class="score">{score:.3f}</small>' if score is not None else ""
+    number = f' <small class="score">{float(score):.3f}</small>' if score is not None else ""
     return f'<span dir="auto">{html.escape(str(text))}</span>{number}'
 
 
@@ -139,7 +140,8 @@ def _sentence(views: Sequence[View], record: Mapping[str, Any], address: str | N
     maps = []
     for one in views:
         for role, labels in ((one.queries, one.rows), (one.keys, one.columns)):
-            axes[role] = [[shown(label, _LABEL_WIDTH), label] for label in labels]
+            if len(labels) >= len(axes.get(role, ())):
+                axes[role] = [[shown(label, _LABEL_WIDTH), label] for label in labels]
         thousandths = np.rint(one.weights * 1000).astype(int)
         heads, rows, columns = one.weights.shape
         maps.append(
@@ -167,14 +169,21 @@ def _first(views: Sequence[View], address: str | None) -> int:
 
 
 def _links(record: Mapping[str, Any], one: View) -> list[list[int]]:
-    """The alignment as outlines, where tokens are words: Pharaoh text counts words."""
-    source, translation = record.get("source"), record.get("translation")
-    if (one.queries, one.keys) != ("target", "source") or not record.get("alignment") or source is None:
+    """The alignment as outlines, where tokens are words: Pharaoh text counts words, and a map may add their end."""
+    words = [len(str(record.get(key) or "").split()) for key in ("source", "translation")]
+    extra = len(one.columns) - words[0], len(one.rows) - words[1]
+    if one.queries == one.keys or not record.get("alignment") or not set(extra) <= {0, 1}:
         return []
-    words = (len(str(source).split()), len(str(translation or "").split()))
-    if words not in ((len(one.columns), len(one.rows)), (len(one.columns) - 1, len(one.rows) - 1)):
-        return []
-    return [[int(end) for end in link.split("-")] for link in str(record["alignment"]).split()]
+    links = []
+    for link in str(record["alignment"]).split():
+        ends = re.fullmatch(r"(\d+)-(\d+)", link)
+        if not ends or int(ends[1]) >= words[0] or int(ends[2]) >= words[1]:
+            raise RecordingError(
+                f"The recording's alignment {record['alignment']!r} does not fit its sentences of {words[0]} and "
+                f"{words[1]} words at {link!r}; links are written source-target, counted from 0."
+            )
+        links.append([int(ends[1]), int(ends[2])])
+    return links
 
 
 def _json_in_html(value: Any) -> str:
@@ -188,7 +197,9 @@ def _variables() -> str:
         plain = {name: value for name, value in asdict(colours).items() if isinstance(value, str)}
         gradient = f"linear-gradient(to right, {', '.join(colours.weights)})"
         accent = colours.weights[-3]
-        return "".join(f"--{name}:{value};" for name, value in {**plain, "gradient": gradient, "accent": accent}.items())
+        return "".join(
+            f"--{name}:{value};" for name, value in {**plain, "gradient": gradient, "accent": accent}.items()
+        )
 
     return f":root{{{block(LIGHT)}}}@media(prefers-color-scheme:dark){{:root{{{block(DARK)}}}}}\n"
 

@@ -23,6 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, fontManager
 from matplotlib.ft2font import FT2Font
 
+from regard.plots.labels import visible
 from regard.plots.palette import Palette
 
 if TYPE_CHECKING:
@@ -83,7 +84,6 @@ def fonts(texts: Iterable[str]) -> list[str]:
     return chosen
 
 
-@lru_cache(maxsize=1)
 def _candidates() -> tuple[tuple[str, str], ...]:
     # The Last Resort font has a box for every letter; matplotlib falls back to it by itself.
     upright = {
@@ -136,15 +136,25 @@ def wrapped(text: str, points: float, width: float, lines: int = 3) -> str:
     """The text in lines of at most `width` inches, the last one with an ellipsis where there would be more."""
     done: list[str] = []
     line = ""
-    for word in text.split():
+    for word in _pieces(text, points, width):
         longer = f"{line} {word}".strip()
         if line and text_size(longer, points)[0] > width:
             done.append(line)
             line = word
+            if len(done) == lines:
+                return "\n".join(done) + " …"
         else:
             line = longer
-    done.append(line)
-    return "\n".join([*done[: lines - 1], done[lines - 1] + " …"] if len(done) > lines else done)
+    return "\n".join([*done, line])
+
+
+def _pieces(text: str, points: float, width: float) -> Iterator[str]:
+    """Words, and parts of words where one alone is wider than a line (a Chinese sentence has no spaces)."""
+    for word in map(visible, text.split()):
+        whole = text_size(word, points)[0]
+        size = len(word) if whole <= width else max(1, int(len(word) * width / whole))
+        for start in range(0, len(word), size or 1):
+            yield word[start : start + size]
 
 
 def new_figure(width: float, height: float, colours: Palette) -> Picture:

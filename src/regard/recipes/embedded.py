@@ -23,7 +23,7 @@ def _embedded(
         data=DataConfig(source="embedded", num_sentences=12_000, token_budget=800),
         task=TranslationConfig(label_smoothing=0.0),
         training=TrainingConfig(
-            max_epochs=6,
+            max_epochs=5,
             learning_rate=learning_rate,
             schedule="cosine",
             warmup_steps=warmup_steps,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import subprocess
@@ -40,6 +41,12 @@ def processor_name() -> str:
 def usable_cores() -> int:
     """Of this process, where the system can tell."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def forget_peak_memory() -> None:
+    """So that the next peak is the next training's own; only Linux can."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def describe_commit() -> str | None:

@@ -176,6 +176,10 @@ class Prepared:
     def num_parameters(self) -> int:
         return sum(parameter.numel() for parameter in self.model.parameters())
 
+    @property
+    def has_attention(self) -> bool:
+        return bool(taps(self.model))
+
     def train(self, folder: RunFolder, *, resume: bool = False) -> tuple[Run, TrainingResult]:
         """Trains in the folder, and loads the best weights at the end."""
         on_main(lambda: self._save_tokenizers(folder.path))

@@ -1,7 +1,8 @@
 """`record`: hears what a model attends to, without changing what it computes.
 
 Only what fires in the same thread, while the context is open, is heard; contexts may be nested. When the block ends
-well, a tap that should have spoken and did not is an error that names it: a map is never missing in silence.
+well, a tap that should have spoken and did not is an error that names it: a map is never missing in silence. When it
+raises, nothing is kept and the error goes on as it is.
 """
 
 from __future__ import annotations
@@ -50,11 +51,9 @@ def record(model: nn.Module, taps: str = "*") -> Iterator[Recording]:
         known = ", ".join(taps_of(model)) or "none: it has no attention that Regard knows"
         raise RecordingError(f"No tap of {type(model).__name__} matches {taps!r}. Its taps: {known}.")
     recorder = _Recorder(Recording(), chosen)
-    try:
-        with listening(recorder):
-            yield recorder.recording
-    finally:
-        recorder.finish()
+    with listening(recorder):
+        yield recorder.recording
+    recorder.finish()
     if silent := recorder.silent():
         raise RecordingError(
             f"These taps of {type(model).__name__} stayed silent: {', '.join(silent)}. Either the model was not "

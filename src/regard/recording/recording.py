@@ -62,10 +62,10 @@ class RecordedMap:
         """Attention weights in float32: (examples, heads, queries, keys), less an axis for each index given."""
         if example is not None:
             one = self.example(example)
-            kept = one._rows(rows)[0, :, : one._length(one.query_axes), : one._length(one.key_axes)]
+            kept = one._rows(rows, one._length(one.query_axes))[0, :, :, : one._length(one.key_axes)]
             kept = kept if head is None else kept[self._head(head)]
             return kept.squeeze(-2) if isinstance(rows, int) else kept
-        kept = self._rows(rows)
+        kept = self._rows(rows, None)
         kept = kept if head is None else kept[:, self._head(head)]
         return kept.squeeze(-2) if isinstance(rows, int) else kept
 
@@ -82,13 +82,16 @@ class RecordedMap:
         """The k largest weights of each query, and their keys."""
         return statistics.top(self.relation, k)
 
-    def _rows(self, rows: slice | int | None) -> Tensor:
-        count = self.shape[2]
+    def _rows(self, rows: slice | int | None, length: int | None) -> Tensor:
+        """Rows out of the first `length` queries; an index or a slice counts within these."""
+        count = self.shape[2] if length is None else length
         if isinstance(rows, int):
             if not -count <= rows < count:
                 raise RecordingError(f"There is no query {rows} in {self.address}; it has {count}.")
             return self.relation.rows(rows % count, rows % count + 1)
         start, stop, step = (rows or slice(None)).indices(count)
+        if step < 1:
+            raise RecordingError(f"Rows are asked for in their order; a step of {step} goes backwards.")
         return self.relation.rows(start, max(start, stop))[:, :, ::step]
 
     def _head(self, head: int) -> int:

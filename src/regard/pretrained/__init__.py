@@ -1,0 +1,1 @@
+"""Readers of other libraries' checkpoints: their weights under our names."""

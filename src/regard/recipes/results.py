@@ -1,0 +1,200 @@
+"""The published results: each recipe trained to its end, measured, and kept as one JSON file.
+
+What is trained already is not trained again, and a run that was stopped goes on; but the config of a run has to be
+the recipe's, or its numbers would be another recipe's. Of the weights of the best validation and the averaged ones
+those are taken that translate the validation part better; only then is the test part looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from regard.core.errors import CheckpointError, ConfigError
+from regard.core.files import write_json
+from regard.recipes.config import RunConfig, recipes
+from regard.recipes.machine import describe_commit, describe_machine, forget_peak_memory
+from regard.recipes.run import Run, open_run, prepare, reached, read_config
+from regard.training import RunFolder
+from regard.training.checkpoints import checkpoint_name, read_state
+
+PUBLISHED = (
+    "transformer-multi30k-de",
+    "transformer-multi30k-fr",
+    "transformer-multi30k-cs",
+    "rnnsearch-multi30k-de",
+    "rnnsearch-multi30k-fr",
+    "cho-multi30k-fr",
+)
+
+Say = Callable[[str], None]
+
+
+class ResultsInterrupted(Exception):
+    """Ctrl-C or SIGTERM; what was trained so far is saved."""
+
+    def __init__(self, signal: int) -> None:
+        super().__init__(f"interrupted by signal {signal}")
+        self.signal = signal
+
+
+def make_result(name: str, root: Path, out: Path, say: Say) -> dict[str, Any]:
+    """The result of one recipe: read if it is there, else measured, after whatever training is missing."""
+    config: RunConfig = recipes[name]()
+    path = out / f"{name}.json"
+    if path.exists():
+        result = read_result(path)
+        differing = differing_fields(result["config"], config)
+        if not differing:
+            say(f"{name}: already in {path}")
+            return result
+        raise ConfigError(
+            f"{path} is the result of another config than the recipe now has ({'; '.join(differing)}). Remove it and "
+            f"{root / name / 'results'} to measure anew."
+        )
+    folder = _trained(name, config, root, say)
+    result = _measure(config, folder, say)
+    write_json(path, result)
+    say(f"{name}: wrote {path}")
+    return result
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path} cannot be read as a result ({error}); remove it to measure anew.") from None
+    if not isinstance(result, dict) or not {"recipe", "config", "metrics", "parameters", "seconds"} <= set(result):
+        raise CheckpointError(f"{path} is not a result of `regard results`; remove it to measure anew.")
+    return result
+
+
+def read_results(out: Path) -> list[dict[str, Any]]:
+    """All results in a folder, the published recipes first and in their order."""
+    order = {name: place for place, name in enumerate(PUBLISHED)}
+    results = [read_result(path) for path in sorted(out.glob("*.json"))]
+    return sorted(results, key=lambda result: order.get(result["recipe"], len(order)))
+
+
+def markdown_table(results: Sequence[dict[str, Any]]) -> str:
+    """The table of the README."""
+    lines = [
+        "| recipe | parameters | training | BLEU | chrF | expected BLEU |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for result in results:
+        metrics, expected = result["metrics"], result["expected"].get("bleu")
+        aim = "" if expected is None else f"{expected:g} ({'reached' if result['reached']['bleu'] else 'missed'})"
+        lines.append(
+            f"| {result['recipe']} | {result['parameters'] / 1e6:.1f} M | {result['seconds'] / 60:.0f} min "
+            f"| {metrics['bleu']:.1f} | {metrics['chrf']:.1f} | {aim} |"
+        )
+    return "\n".join(lines)
+
+
+def differing_fields(old: dict[str, Any], config: RunConfig) -> list[str]:
+    """`model.width: 192, in the recipe 256` for every field that decides what a run comes to."""
+    new = config.model_dump(mode="json")
+    return [
+        f"{name}: {before}, in the recipe {after}"
+        for name, before, after in _differences(old, new)
+        if not name.startswith("expected")
+    ]
+
+
+def _differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[tuple[str, Any, Any]]:
+    found = []
+    for name in dict.fromkeys([*old, *new]):
+        before, after = old.get(name), new.get(name)
+        if isinstance(before, dict) and isinstance(after, dict):
+            found += _differences(before, after, f"{prefix}{name}.")
+        elif before != after:
+            found.append((f"{prefix}{name}", before, after))
+    return found
+
+
+def _trained(name: str, config: RunConfig, root: Path, say: Say) -> RunFolder:
+    """The run folder of a recipe's result, trained to its end."""
+    path = root / name / "results"
+    if (path / "config.json").exists():
+        folder, resume = RunFolder.open(path), True
+        differing = differing_fields(read_config(folder).model_dump(mode="json"), config)
+        if differing:
+            raise ConfigError(
+                f"{path} was trained with another config than the recipe {name!r} now has: {'; '.join(differing)}. "
+                "Remove that folder, or name another one with --root."
+            )
+        if _is_finished(folder, config):
+            say(f"{name}: trained already, in {path}")
+            return folder
+        say(f"{name}: going on in {path}")
+    else:
+        folder, resume = None, False
+        say(f"{name}: training in {path}")
+    forget_peak_memory()
+    prepared = prepare(config, resume=folder, progress=say)
+    folder = folder or RunFolder.create_at(path, name, config.model_dump(mode="json"))
+    _, outcome = prepared.train(folder, resume=resume)
+    if outcome.signal is not None:
+        raise ResultsInterrupted(outcome.signal)
+    return folder
+
+
+def _is_finished(folder: RunFolder, config: RunConfig) -> bool:
+    """Whether nothing is left to train or to average."""
+    training = config.training
+    try:
+        state = read_state(folder.weights("last"))
+    except CheckpointError:
+        return False
+    averaged = training.average_last == 1 or (folder.checkpoints.path / "averaged").is_dir()
+    spent = (
+        (training.max_epochs is not None and state["epoch"] >= training.max_epochs)
+        or (training.max_steps is not None and state["step"] >= training.max_steps)
+        or (training.max_minutes is not None and state["seconds"] >= 60 * training.max_minutes)
+        or (training.patience is not None and state["validations_since_best"] >= training.patience)
+    )
+    return spent and averaged
+
+
+def _measure(config: RunConfig, folder: RunFolder, say: Say) -> dict[str, Any]:
+    state = read_state(folder.weights("last"))
+    validation = {}
+    for name in _candidates(folder, state):
+        say(f"{config.recipe}: translating the validation part with {name}")
+        measured = open_run(folder.path, name).evaluate("valid")
+        validation[name] = {"loss": measured["loss"], "bleu": measured["bleu"]}
+    chosen = max(validation, key=lambda name: validation[name]["bleu"])
+    run: Run = open_run(folder.path, chosen)
+    say(f"{config.recipe}: translating the test part with {chosen}")
+    metrics = run.evaluate("test")
+    return {
+        "recipe": config.recipe,
+        "command": f"regard results {config.recipe}",
+        "commit": describe_commit(),
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": describe_machine(),
+        "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
+        "seconds": round(state["seconds"], 1),
+        "peak_memory": state["peak_memory"],
+        "steps": state["step"],
+        "epochs": state["epoch"],
+        "best_step": state["best_step"],
+        "weights": chosen,
+        "validation": validation,
+        "metrics": metrics,
+        "expected": config.expected,
+        "reached": reached(metrics, config.expected),
+        "config": config.model_dump(mode="json"),
+    }
+
+
+def _candidates(folder: RunFolder, state: dict[str, Any]) -> list[str]:
+    """The weights of the best validation, and the averaged ones; the pointer `best` may mean either."""
+    known = ["averaged", folder.weights("best").name]
+    if state["best_step"] is not None:
+        known.insert(0, checkpoint_name(state["best_step"]))
+    return [name for name in dict.fromkeys(known) if (folder.checkpoints.path / name).is_dir()]

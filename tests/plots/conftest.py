@@ -1,0 +1,60 @@
+"""Recordings made of random numbers: no model is needed to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+import torch
+
+from regard.core.axes import Text
+from regard.core.relations import DenseRelation, DotRelation
+from regard.recording import Recording
+
+MakeRecording = Callable[..., Recording]
+
+# Right to left, Chinese, too long, nothing, emoji with a joiner, mathematics, markup, control characters, a lone
+# surrogate, a mark that turns the line around.
+WEIRD = (
+    "مرحبا",
+    "שלום",
+    "你好",
+    "Donaudampfschifffahrtsgesellschaft",
+    "",
+    "🧑‍🚀",
+    "$x_1$",
+    "$",
+    "%",
+    "</script><b>",
+    "\n\x00\x7f",
+    "  ",
+    "\ud83d",
+    "\u202eabc",
+)
+
+
+@pytest.fixture
+def make_recording() -> MakeRecording:
+    def make(
+        sources: Sequence[Sequence[str]],
+        targets: Sequence[Sequence[str]],
+        *,
+        layers: int = 1,
+        heads: int = 3,
+    ) -> Recording:
+        generator = torch.Generator().manual_seed(7)
+        batch, keys = len(sources), max(map(len, sources))
+        queries = max(1, *map(len, targets))
+        recording = Recording()
+        for layer in range(layers):
+            scores = torch.randn(batch, heads, queries, keys, generator=generator)
+            vectors = torch.randn(2, batch, heads, keys, 5, generator=generator)
+            recording.relations[f"encoder.{layer}.self"] = DotRelation(vectors[0], vectors[1], 0.5)
+            recording.roles[f"encoder.{layer}.self"] = ("source", "source")
+            recording.relations[f"decoder.{layer}.cross"] = DenseRelation((3 * scores).softmax(dim=-1))
+            recording.roles[f"decoder.{layer}.cross"] = ("target", "source")
+        return recording.label(
+            source=[Text(tuple(tokens)) for tokens in sources], target=[Text(tuple(tokens)) for tokens in targets]
+        )
+
+    return make
