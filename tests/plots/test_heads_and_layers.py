@@ -64,11 +64,11 @@ def test_without_axes_positions_are_numbered():
 
 
 def test_many_positions_are_drawn_without_words_and_lose_no_cell(tmp_path):
-    weights = torch.zeros(1, 2, 211, 509)
-    weights[0, 1, 100, 300] = 1.0
+    weights = torch.zeros(1, 16, 499, 509)
+    weights[0, 1, 300, 400] = 1.0
     figure = draw_heads(unlabelled(weights), "attention")
     second = figure.findobj(AxesImage)[1]
-    assert second.get_array().shape < (211, 509)
+    assert max(second.get_array().shape) < 499
     assert second.get_array().max() == 1.0
     save(figure, tmp_path / "heads.png")
 

@@ -11,8 +11,8 @@ sinusoids in halves (`positions="sinusoidal_halves"`). Names that change:
 | ..._attn_layer_norm, final_layer_norm | ..._residual.norm |
 | fc1, fc2 | feed_forward.expand, feed_forward.contract |
 
-What our Transformer has no place for is refused: embeddings that are not scaled, a bias on the logits, encoders and
-decoders of different widths. The ids of our special tokens are 0 to 3; a checkpoint with other ids needs its vocabulary
+What our Transformer has no place for is refused: embeddings that are not scaled, encoders and decoders of different
+widths. The bias on the logits becomes that of `readout` where it is not zero. The ids of our special tokens are 0 to 3; a checkpoint with other ids needs its vocabulary
 reordered first, which is left to whoever has the vocabulary.
 """
 
@@ -46,10 +46,10 @@ def marian_to_transformer(
         raise CheckpointError(
             f"This Marian's activation is {config['activation_function']!r}; known are {', '.join(_ACTIVATIONS)}."
         )
+    embeddings, tied = _embeddings(state, config)
     bias = state.get("final_logits_bias")
     if bias is not None and bias.count_nonzero():
-        raise CheckpointError("This Marian adds a bias to its logits, but the output of our Transformer has none.")
-    embeddings, tied = _embeddings(state, config)
+        embeddings["readout.bias"] = bias[0]
     ours = TransformerConfig(
         width=config["d_model"],
         num_heads=config["encoder_attention_heads"],
@@ -62,6 +62,7 @@ def marian_to_transformer(
         max_length=config["max_position_embeddings"],
         dropout_rate=config["dropout"],
         attention_dropout_rate=config["attention_dropout"],
+        readout_bias="readout.bias" in embeddings,
         tied=tied,
     )
     tensors = dict(embeddings)
