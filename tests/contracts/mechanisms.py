@@ -147,8 +147,7 @@ def check_without_heads(make: Make) -> None:
 
 def check_every_parameter_gets_a_gradient(make: Make) -> None:
     mechanism = make()
-    queries, keys, values = inputs()
-    mechanism(queries, keys, values).square().sum().backward()
+    mechanism(*(tensor.requires_grad_() for tensor in inputs())).square().sum().backward()
     for name, parameter in mechanism.named_parameters():
         assert parameter.grad is not None and parameter.grad.any(), f"{name} gets no gradient"
 

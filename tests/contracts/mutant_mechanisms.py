@@ -85,7 +85,8 @@ class NaNOnTheWayBack(Honest):
     def normalised(self, scores, mask):
         if mask is None:
             return scores.softmax(dim=-1)
-        return scores.masked_fill(~mask, -torch.inf).softmax(dim=-1).masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
+        hidden = torch.zeros(()).masked_fill(~mask, -torch.inf)
+        return (scores + hidden).softmax(dim=-1).masked_fill(~mask, 0.0)
 
 
 class UniformForNobody(Honest):
@@ -114,15 +115,15 @@ class MixesTheBatch(Honest):
         return scores / scores.std()
 
 
-class MixesTheHeads(Honest):
-    def mixed(self, weights, values):
-        context = super().mixed(weights, values)
-        return context if context.shape[1] > 1 else 2 * context
+class ScalesWithoutHeads(Honest):
+    def attend(self, queries, prepared, values, *, allow=None, bias=None):
+        context = super().attend(queries, prepared, values, allow=allow, bias=bias)
+        return context if context.dim() > 3 else 2 * context
 
 
 class DeadParameter(Honest):
     def scores(self, queries, keys):
-        return super().scores(queries, keys).detach()
+        return queries @ self.between.weight.detach().T @ keys.transpose(-1, -2)
 
 
 class RecordsSomethingElse(Honest):
@@ -199,7 +200,7 @@ MUTANTS = [
     (Peculiar, contracts.check_one_query_at_a_time),
     (MixesTheBatch, contracts.check_alone_equals_batch),
     (IgnoresMasks, contracts.check_alone_equals_batch),
-    (MixesTheHeads, contracts.check_without_heads),
+    (ScalesWithoutHeads, contracts.check_without_heads),
     (DeadParameter, contracts.check_every_parameter_gets_a_gradient),
     (RecordsSomethingElse, contracts.check_recorded_weights_give_the_context),
     (RecordsAfterDropout, contracts.check_recording_changes_nothing),

@@ -34,7 +34,8 @@ function ramp({ weights: stops }) {
 }
 
 const ramps = { light: ramp(palettes.light), dark: ramp(palettes.dark) };
-const colour = (fraction) => ramps[dark.matches ? "dark" : "light"][Math.round(Math.min(Math.max(fraction, 0), 1) * 255)];
+const index = (fraction) => Math.round(Math.min(Math.max(fraction, 0), 1) * 255);
+const colour = (fraction) => ramps[dark.matches ? "dark" : "light"][index(fraction)];
 const css = (rgb) => `rgb(${rgb.join(" ")})`;
 const inkOn = ([r, g, b]) => (0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#10151c" : "#ffffff");
 const digits = (weight) => weight.toFixed(weight < 0.0995 ? 3 : 2);
@@ -79,9 +80,15 @@ class Weights {
     canvas.height = Math.max(1, this.rows);
     const context = canvas.getContext("2d");
     const image = context.createImageData(canvas.width, canvas.height);
+    // One write a pixel: canvases are little-endian RGBA wherever browsers run.
+    const pixels = new Uint32Array(image.data.buffer);
+    const packed = Uint32Array.from({ length: 256 }, (_, n) => {
+      const [red, green, blue] = colour(n / 255);
+      return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+    });
     for (let row = 0; row < this.rows; row++) {
       for (let column = 0; column < this.columns; column++) {
-        image.data.set([...colour(this.shade(head, row, column)), 255], 4 * (row * this.columns + column));
+        pixels[row * this.columns + column] = packed[index(this.shade(head, row, column))];
       }
     }
     context.putImageData(image, 0, 0);
@@ -142,15 +149,18 @@ class Look {
     this.repaint();
   }
 
+  // After another layer or other colours: everything.
   repaint() {
-    const { weights } = this;
-    [...this.heads.children].forEach((button) => {
-      const head = Number(button.value);
-      weights.paint(button.firstChild, head);
-      button.setAttribute("aria-pressed", head === this.head);
-    });
-    weights.paint(this.canvas, this.head);
-    this.ceiling.textContent = String(Number(weights.ceiling(this.head).toFixed(3)));
+    for (const button of this.heads.children) this.weights.paint(button.firstChild, Number(button.value));
+    this.show();
+  }
+
+  // After another head: what shows only one.
+  show() {
+    const { weights, head } = this;
+    for (const button of this.heads.children) button.setAttribute("aria-pressed", Number(button.value) === head);
+    weights.paint(this.canvas, head);
+    this.ceiling.textContent = String(Number(weights.ceiling(head).toFixed(3)));
     this.fillTable();
     this.update();
   }
@@ -165,7 +175,7 @@ class Look {
       const button = element("button", { type: "button", value: head, title: name }, canvas, name);
       button.addEventListener("click", () => {
         this.head = head;
-        this.repaint();
+        this.show();
       });
       return button;
     });
