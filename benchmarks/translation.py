@@ -63,7 +63,7 @@ def make_models() -> tuple[MarianMTModel, Transformer]:
     for name, weight in marian.named_parameters():
         if weight.dim() == 2 and "embed_positions" not in name:
             nn.init.normal_(weight, std=WIDTH**-0.5)
-    our_config, weights = marian_to_transformer(marian.state_dict(), marian.config)
+    our_config, weights = marian_to_transformer(marian.state_dict(), marian.config.to_dict())
     ours = Transformer(our_config.model_copy(update={"dropout_rate": 0.1}), VOCABULARY, VOCABULARY)
     ours.load_state_dict(weights)
     return marian, ours

@@ -165,10 +165,10 @@ def check_recording_changes_nothing(make: Make) -> None:
     for training, autocast in ((False, False), (True, False), (True, True)):
         results = []
         for recorded in (False, True):
+            torch.manual_seed(5)
             mechanism = make().train(training)
             mechanism.dropout_rate = 0.3
             tensors = [tensor.requires_grad_() for tensor in inputs()]
-            torch.manual_seed(5)
             with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
                 if recorded:
                     context, _ = seen(mechanism, *tensors, allow=allow_window(2))

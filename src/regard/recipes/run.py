@@ -27,7 +27,7 @@ from regard.data.multi30k import TESTS
 from regard.data.sources import Part
 from regard.data.text import normalise
 from regard.data.tokenized import TokenizedCorpus
-from regard.data.tokenizers import Tokenizer
+from regard.data.tokenizers import Tokenizer, tokenizer_kinds
 from regard.recipes.config import RunConfig
 from regard.recording import Recording
 from regard.tasks.decoding import DecodingConfig
@@ -210,14 +210,22 @@ def prepare(
     progress: Callable[[str], None] | None = None,
 ) -> Prepared:
     """Reads the data and builds the model, with the tokenizers of the folder to resume where it has them."""
-    config.training.check()
-    schedules[config.training.schedule], optimizers[config.training.optimizer]
+    _check_choices(config)
     if corpus is None:
         tokenized = resume is not None and (resume.path / TARGET_TOKENIZER).exists()
         tokenizers = _load_tokenizers(resume.path) if resume is not None and tokenized else None
         corpus = load_corpus(config.data, tokenizers, parts=("train", "valid"), progress=progress)
     model = build_model(config, corpus.source_tokenizer.size, corpus.target_tokenizer.size)
     return Prepared(config, corpus, model, build_task(config, corpus.source_tokenizer, corpus.target_tokenizer))
+
+
+def _check_choices(config: RunConfig) -> None:
+    """Wrong names, and sizes that do not go together, are said at once and not after an hour of reading."""
+    config.training.check()
+    schedules[config.training.schedule]
+    optimizers[config.training.optimizer]
+    tokenizer_kinds[config.data.tokenizer_kind]
+    build_model(config, NUM_SPECIAL + 1, NUM_SPECIAL + 1)
 
 
 def train(

@@ -1,0 +1,98 @@
+"""Every recipe that is registered: builds, survives its JSON form, takes two steps, and falls on one batch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from regard.data.corpus import load_corpus
+from regard.data.embedded import generate
+from regard.recipes import RunConfig, recipes
+from regard.recipes.run import Prepared, open_run, prepare
+from regard.tasks.translation import TranslationBatches
+from regard.training import RunFolder
+
+SMALL = {
+    "width": 16,
+    "embedding_width": 8,
+    "alignment_width": 8,
+    "feed_forward_width": 16,
+    "num_encoder_blocks": 1,
+    "num_decoder_blocks": 1,
+    "num_layers": 1,
+}
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
+
+
+@pytest.fixture(params=list(recipes))
+def config(request: pytest.FixtureRequest, tmp_path: Path) -> RunConfig:
+    """A recipe made small; what it reads from elsewhere is replaced by a file."""
+    full: RunConfig = recipes[request.param]()
+    data: dict[str, Any] = {"num_sentences": 60}
+    if full.data.source != "embedded":
+        path = tmp_path / "pairs.tsv"
+        pairs = generate(60, seed=3, split="train")
+        path.write_text("".join(f"{pair.source_text}\t{pair.target_text}\n" for pair in pairs), encoding="utf-8")
+        data = {"source": "files", "train": str(path), "valid": str(path), "test": str(path), "vocabulary_size": 300}
+    sizes = {name: size for name, size in SMALL.items() if name in type(full.model).model_fields}
+    rates = {name: 0.0 for name in type(full.model).model_fields if name.endswith("dropout_rate")}
+    training = {"max_steps": 2, "precision": "float32", "tensorboard": False, "warmup_steps": 0}
+    return full.model_copy(
+        update={
+            "model": full.model.model_copy(update=sizes | rates),
+            "data": full.data.model_copy(update=data),
+            "training": full.training.model_copy(update=training),
+        }
+    )
+
+
+def test_its_name_and_description(config: RunConfig) -> None:
+    assert config.recipe in recipes
+    assert recipes[config.recipe].__doc__
+    assert recipes[config.recipe]().recipe == config.recipe
+
+
+def test_its_json_is_itself(config: RunConfig) -> None:
+    full = recipes[config.recipe]()
+    assert RunConfig.model_validate_json(full.model_dump_json()) == full
+    assert type(RunConfig.model_validate(full.model_dump(mode="json")).model) is type(full.model)
+
+
+def test_two_steps_and_back_from_the_folder(config: RunConfig, tmp_path: Path) -> None:
+    prepared = prepare(config)
+    folder = RunFolder.create_at(tmp_path / "run", config.recipe, config.model_dump(mode="json"))
+    run, result = prepared.train(folder)
+    assert result.steps == 2
+    again = open_run(folder.path)
+    assert again.config == config
+    sentences = ["The cat sleeps .", "They stay with the minister ."]
+    assert again.translate(sentences) == run.translate(sentences)
+
+
+def test_one_batch_is_learned(config: RunConfig) -> None:
+    prepared: Prepared = prepare(config)
+    batches = TranslationBatches(prepared.corpus.train, token_budget=100, seed=0)
+    batch = batches.collate(batches.epoch(0)[0])
+    optimizer = torch.optim.AdamW(prepared.model.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(12):
+        loss = prepared.task.loss(prepared.model, batch)
+        (loss.total / loss.count).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.total.item() / loss.count)
+    assert losses[-1] < 0.8 * losses[0]
+
+
+def test_every_recipe_reads_the_parts_it_is_measured_on(config: RunConfig) -> None:
+    corpus = load_corpus(config.data)
+    assert len(corpus.valid)
+    assert len(corpus.test)
