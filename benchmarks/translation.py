@@ -62,7 +62,7 @@ def make_models() -> tuple[MarianMTModel, Transformer]:
     # At the usual small weights every source has the same translation; at these it depends on what is read.
     for name, weight in marian.named_parameters():
         if weight.dim() == 2 and "embed_positions" not in name:
-            nn.init.normal_(weight, std=WIDTH**-0.5)
+            nn.init.normal_(weight, std=2.5 * WIDTH**-0.5 if "layers" in name else 0.01)
     our_config, weights = marian_to_transformer(marian.state_dict(), marian.config.to_dict())
     ours = Transformer(our_config.model_copy(update={"dropout_rate": 0.1}), VOCABULARY, VOCABULARY)
     ours.load_state_dict(weights)

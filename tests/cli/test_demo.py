@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.recipes.demo import Demo, DemoInterrupted
 from regard.data.embedded import DECK_PAIR
+from regard.recipes.demo import Demo, DemoInterrupted
 
 from .conftest import Command
 

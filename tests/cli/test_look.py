@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from regard.cli.look import slug
@@ -75,8 +77,6 @@ def test_several_heads_get_a_picture_of_their_own(regard: Command, trained: dict
 def test_without_a_name_there_are_two_pictures_for_several_heads(
     regard: Command, trained: dict[str, Path], tmp_path: Path
 ) -> None:
-    import shutil
-
     run = shutil.copytree(trained["transformer"], tmp_path / "own")
     files = regard("look", run, SENTENCE, "--json").json["files"]
     assert [Path(file).name for file in files] == ["the-cat-sleeps.png", "the-cat-sleeps-heads.png"]
@@ -135,8 +135,6 @@ def test_names_of_files(sentence: str, name: str) -> None:
 
 
 def test_the_matrix_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    import numpy as np
-
     monkeypatch.setenv("COLUMNS", "80")
     drawn = matrix(np.array([[1.0, 0.0], [0.0, 0.5]]), ["ab", "c"], ["x", "yy"])
     assert drawn.splitlines() == ["   a", "   b c", " x ██", "yy   ▓▓"]

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 
 from regard.recipes import recipes
-from regard.recipes.results import PUBLISHED, markdown_table, read_results
+from regard.recipes.results import END, PUBLISHED, START, markdown_table, put_into, read_results
 
 from .conftest import Command, tiny
 
@@ -112,6 +111,19 @@ def test_the_table(regard: Command, small: object) -> None:
     assert "99 (missed)" in table
 
 
+def test_the_table_goes_into_a_text_between_its_markers(regard: Command, small: object) -> None:
+    regard("results", "small")
+    text = Path("text.md")
+    text.write_text(f"before\n{START}\nold\n{END}\nafter\n")
+    table = regard("results", "--table", "--into", text).out
+    assert text.read_text() == f"before\n{START}\n{table}{END}\nafter\n"
+    text.write_text("no markers")
+    refused = regard("results", "--table", "--into", text)
+    assert refused.code == 2
+    assert START in refused.err
+    assert text.read_text() == "no markers"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -140,8 +152,7 @@ def test_published_recipes_exist() -> None:
 def test_the_table_of_the_readme_is_the_programs() -> None:
     """Where the README has the markers, and results are there."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    marked = re.search(r"<!-- results:start -->\n(.*?)\n?<!-- results:end -->", readme, flags=re.DOTALL)
     results = read_results(ROOT / "results")
-    if marked is None or not results:
+    if START not in readme or not results:
         pytest.skip("the README shows no results yet")
-    assert marked[1].strip() == markdown_table(results)
+    assert put_into(readme, markdown_table(results)) == readme, "call `regard results --table --into README.md`"

@@ -45,9 +45,8 @@ def test_a_model_without_attention_is_not_to_be_looked_at(regard: Command) -> No
 
 
 def test_options_end_up_in_the_config(regard: Command, tsv: Path) -> None:
-    regard(
-        "train", "transformer", *TINY, "--run", "here", "--model.num-heads", "2", "--data.train", tsv, "--model.norm", "post"
-    )  # fmt: skip
+    options = ("--model.num-heads", "2", "--model.norm", "post", "--data.train", tsv)
+    regard("train", "transformer", *TINY, "--run", "here", *options)
     config = read_config(RunFolder.open("here"))
     assert config.model.num_heads == 2
     assert config.model.norm == "post"

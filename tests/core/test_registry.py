@@ -36,7 +36,7 @@ def test_entries_keep_their_order(animals: Registry[type]) -> None:
 
 def test_an_unknown_name_is_answered_with_the_nearest(animals: Registry[type]) -> None:
     with pytest.raises(
-        UnknownNameError, match="no animal called 'zebar'. Did you mean 'zebra'.*Known: ant, zebra. Oth"
+        UnknownNameError, match=r"no animal called 'zebar'\. Did you mean 'zebra'.*Known: ant, zebra\. Oth"
     ):
         animals["zebar"]
 

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.data.config import DataConfig
+from regard.data.corpus import load_corpus
+from regard.data.embedded import DECK_PAIR
 from regard.recipes import RunConfig, recipes
 from regard.recipes.demo import Demo, _turned_round
 from regard.recipes.run import Run, is_unknown, open_run, prepare, reached, train, with_files, write_config
-from regard.data.corpus import load_corpus
-from regard.data.embedded import DECK_PAIR
 from regard.training import RunFolder
 
 SENTENCE = "The cat sleeps ."
@@ -120,8 +121,6 @@ def test_the_demo_draws_sentences_that_turn_round(config: RunConfig) -> None:
 
 
 def test_the_demo_knows_the_deck_sentence_when_it_sees_it(run: Run) -> None:
-    import dataclasses
-
     look = run.look(DECK_PAIR.source_text)
     demo = Demo(run, run, {}, {}, look, [], [], 0.0)
     assert not demo.deck_right

@@ -11,8 +11,9 @@ import tyro
 from regard.cli.options import Shared, import_plugins, parse
 from regard.cli.output import say, show, show_json
 from regard.core.errors import DataError
+from regard.core.files import write_text
 from regard.recipes import recipes
-from regard.recipes.results import PUBLISHED, ResultsInterrupted, make_result, markdown_table, read_results
+from regard.recipes.results import PUBLISHED, ResultsInterrupted, make_result, markdown_table, put_into, read_results
 
 DESCRIPTION = f"""Trains what is missing of the published recipes, one after another, measures them on their test
 parts, and writes a JSON file for each. All of it takes hours; stopped in any way, it goes on where
@@ -22,7 +23,7 @@ it was. Without names these:
 examples:
   regard results
   regard results transformer-multi30k-de
-  regard results --table"""
+  regard results --table --into README.md"""
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,9 @@ class ResultsOptions(Shared):
 
     table: tyro.conf.FlagCreatePairsOff[bool] = False
     """Only print the table of the results there are, in Markdown."""
+
+    into: Annotated[Path | None, tyro.conf.arg(metavar="FILE.md")] = None
+    """Put the table into this file, between its lines <!-- results:start --> and <!-- results:end -->."""
 
 
 def run(argv: list[str]) -> int:
@@ -59,6 +63,9 @@ def run(argv: list[str]) -> int:
         found = [result for result in found if result["recipe"] in options.names]
     if not found:
         raise DataError(f"There are no results in {options.out} yet; `regard results` makes them.")
+    if options.into is not None:
+        text = options.into.read_text(encoding="utf-8")
+        write_text(options.into, put_into(text, markdown_table(read_results(options.out))))
     if options.json:
         show_json({"results": found})
     else:

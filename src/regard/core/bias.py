@@ -20,6 +20,8 @@ class OffsetBias:
 
     def block(self, start: int, stop: int, num_queries: int, num_keys: int) -> Float[Tensor, "heads rows keys"]:
         """The bias of queries `start` to `stop`: every row is the one above it, shifted by one."""
+        if start == stop:
+            return self.values.new_empty(len(self.values), 0, num_keys)
         last = num_queries - 1
         rows = self.values[:, last - stop + 1 : last - start + num_keys]
         return rows.unfold(1, num_keys, 1).flip(1)

@@ -23,7 +23,7 @@ def dropout(inputs: Float[Tensor, "*shape"], rate: float, training: bool) -> Flo
         return F.dropout(inputs, rate, training)
     dropped = min(round(rate * _LEVELS), _LEVELS)
     if dropped == _LEVELS:
-        return torch.zeros_like(inputs)
+        return inputs * 0.0  # still a function of the inputs, whose gradient is zero
     size = inputs.numel()
     bits = torch.empty((size + 3) // 4, dtype=torch.int64).random_(-(1 << 63), None)
     survives = bits.view(torch.int16)[:size].view(inputs.shape) >= dropped - _LEVELS // 2

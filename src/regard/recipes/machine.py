@@ -52,8 +52,10 @@ def forget_peak_memory() -> None:
 def describe_commit() -> str | None:
     """The commit of the code, with "+dirty" where the working tree has changes; None where it is no checkout."""
     root = Path(__file__).resolve().parent
+    # An installed package may lie inside somebody else's checkout, which says nothing about it.
+    tracked = _git(root, "ls-files", "--error-unmatch", Path(__file__).name)
     commit = _git(root, "rev-parse", "HEAD")
-    if commit is None:
+    if tracked is None or commit is None:
         return None
     changes = _git(root, "status", "--porcelain", "--untracked-files=no")
     return commit + ("+dirty" if changes else "")
@@ -61,7 +63,7 @@ def describe_commit() -> str | None:
 
 def _git(folder: Path, *arguments: str) -> str | None:
     try:
-        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True, timeout=30)
+        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True, timeout=300)
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()

@@ -30,6 +30,9 @@ PUBLISHED = (
     "cho-multi30k-fr",
 )
 
+START, END = "<!-- results:start -->", "<!-- results:end -->"
+"""Between these lines a text, such as the README, shows the table."""
+
 Say = Callable[[str], None]
 
 
@@ -93,6 +96,15 @@ def markdown_table(results: Sequence[dict[str, Any]]) -> str:
             f"| {metrics['bleu']:.1f} | {metrics['chrf']:.1f} | {aim} |"
         )
     return "\n".join(lines)
+
+
+def put_into(text: str, table: str) -> str:
+    """The text with the table between its two markers."""
+    head, start, rest = text.partition(START)
+    _, end, tail = rest.partition(END)
+    if not start or not end:
+        raise ConfigError(f"There is no place for the table: the lines {START} and {END} are missing.")
+    return f"{head}{start}\n{table}\n{end}{tail}"
 
 
 def differing_fields(old: dict[str, Any], config: RunConfig) -> list[str]:
@@ -167,7 +179,7 @@ def _measure(config: RunConfig, folder: RunFolder, say: Say) -> dict[str, Any]:
         say(f"{config.recipe}: translating the validation part with {name}")
         measured = open_run(folder.path, name).evaluate("valid")
         validation[name] = {"loss": measured["loss"], "bleu": measured["bleu"]}
-    chosen = max(validation, key=lambda name: validation[name]["bleu"])
+    chosen = max(validation, key=lambda name: (validation[name]["bleu"], -validation[name]["loss"]))
     run: Run = open_run(folder.path, chosen)
     say(f"{config.recipe}: translating the test part with {chosen}")
     metrics = run.evaluate("test")

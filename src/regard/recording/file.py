@@ -71,7 +71,7 @@ def load(path: str | Path) -> Parts:
     try:
         with safe_open(path, framework="pt") as opened:
             metadata = opened.metadata() or {}
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+            tensors = {name: opened.get_tensor(name) for name in sorted(opened.keys())}
     except (SafetensorError, OSError) as error:
         raise RecordingError(f"{path} cannot be read as a recording: {error}.") from error
     if "regard" not in metadata:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 
 from torch import nn
 
@@ -64,12 +65,12 @@ def record(model: nn.Module, taps: str = "*") -> Iterator[Recording]:
 
 def _joined(address: str, relations: list[Relation]) -> Relation:
     first, *later = relations
-    for number, relation in enumerate(later, start=2):
-        same_batch = (relation.batch, relation.heads) == (first.batch, first.heads)
-        if not same_batch or relation.num_keys < first.num_keys:
+    for number, (before, relation) in enumerate(pairwise(relations), start=2):
+        same_batch = (relation.batch, relation.heads) == (before.batch, before.heads)
+        if not same_batch or relation.num_keys < before.num_keys:
             raise RecordingError(
                 f"Call {number} of {address} has {relation.batch} examples and {relation.num_keys} keys, the one "
-                f"before {first.batch} and {first.num_keys}: these are not steps over one batch. Record one call of "
+                f"before {before.batch} and {before.num_keys}: these are not steps over one batch. Record one call of "
                 f"the model at a time."
             )
     return first.joined(later) if later else first

@@ -147,7 +147,7 @@ class Recording:
                             f"The axes given for {role!r} do not fit {address}: it holds {examples} examples of up to "
                             f"{size} positions, the axes are {[len(axis) for axis in given]} positions long."
                         )
-            self.axes[role] = list(given)
+        self.axes.update({role: list(given) for role, given in axes.items()})
         return self
 
     @property
@@ -162,4 +162,4 @@ class Recording:
     @classmethod
     def load(cls, path: str | Path) -> Recording:
         relations, roles, axes, outputs = file.load(path)
-        return cls(relations, roles, axes, outputs)
+        return cls(relations, roles, outputs=outputs).label(**axes)

@@ -1,0 +1,66 @@
+"""Feed-forward networks, residual sums in both orders, and how embeddings start."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from regard.layers.embedding import initialise_embeddings
+from regard.layers.feed_forward import FeedForward
+from regard.layers.residual import RESIDUALS, PostNorm, PreNorm
+
+
+@pytest.mark.parametrize(("name", "function"), [("relu", F.relu), ("gelu", F.gelu), ("silu", F.silu)])
+def test_feed_forward_by_hand(name: str, function) -> None:
+    layer = FeedForward(5, 13, name, 0.0)
+    inputs = torch.randn(2, 3, 5)
+    hidden = function(inputs @ layer.expand.weight.T + layer.expand.bias)
+    torch.testing.assert_close(layer(inputs), hidden @ layer.contract.weight.T + layer.contract.bias)
+
+
+def test_feed_forward_treats_every_position_alike() -> None:
+    layer = FeedForward(5, 13, "relu", 0.0)
+    inputs = torch.randn(2, 7, 5)
+    order = torch.randperm(7)
+    torch.testing.assert_close(layer(inputs)[:, order], layer(inputs[:, order]))
+
+
+def test_dropout_is_for_training_only() -> None:
+    layer = FeedForward(5, 13, "relu", 0.5)
+    inputs = torch.randn(2, 3, 5)
+    assert not torch.equal(layer(inputs), layer(inputs))
+    layer.eval()
+    assert torch.equal(layer(inputs), layer(inputs))
+
+
+def test_post_norm_normalises_the_sum() -> None:
+    layer, inputs = PostNorm(5, 0.0), torch.randn(2, 3, 5)
+    torch.testing.assert_close(layer(inputs, torch.tanh), F.layer_norm(inputs + inputs.tanh(), (5,)))
+
+
+def test_pre_norm_leaves_the_sum_as_it_is() -> None:
+    layer, inputs = PreNorm(5, 0.0), torch.randn(2, 3, 5)
+    torch.testing.assert_close(layer(inputs, torch.tanh), inputs + F.layer_norm(inputs, (5,)).tanh())
+
+
+@pytest.mark.parametrize("order", list(RESIDUALS))
+def test_dropout_falls_on_the_sublayer_only(order: str) -> None:
+    layer, inputs = RESIDUALS[order](5, 1.0), torch.randn(2, 3, 5)
+    wanted = F.layer_norm(inputs, (5,)) if order == "post" else inputs
+    torch.testing.assert_close(layer(inputs, torch.tanh), wanted)
+    layer.eval()
+    assert not torch.allclose(layer(inputs, torch.tanh), wanted)
+
+
+def test_a_stack_of_pre_norms_ends_with_a_norm() -> None:
+    assert PreNorm.final_norm
+    assert not PostNorm.final_norm
+
+
+def test_embeddings_start_small() -> None:
+    wide, narrow = nn.Embedding(1009, 64), nn.Embedding(1009, 16)
+    initialise_embeddings(wide, narrow)
+    assert wide.weight.std().item() == pytest.approx(1 / 8, rel=0.02)
+    assert narrow.weight.std().item() == pytest.approx(1 / 4, rel=0.02)
