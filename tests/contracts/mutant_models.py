@@ -258,6 +258,7 @@ def learns_nothing(model: nn.Module) -> None:
 
 
 _everybody: list[Any] = []
+_emit = Tap.emit
 
 
 @contextmanager
@@ -265,12 +266,11 @@ def one_list_for_all_threads(model: nn.Module) -> Iterator[Recording]:
     """What a recorder with a global list of listeners would hear."""
     recorder = _Recorder(Recording(), {tap: address for address, tap in taps(model).items()})
     _everybody.append(recorder)
-    emit = Tap.emit
     Tap.emit = lambda tap, make: [listener.hear(tap, make()) for listener in _everybody]
     try:
         yield recorder.recording
     finally:
-        Tap.emit = emit
+        Tap.emit = _emit
         _everybody.remove(recorder)
         recorder.finish()
 
