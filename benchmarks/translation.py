@@ -20,13 +20,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from regard.pretrained.marian import marian_to_transformer
 from torch import Tensor, nn
 from transformers import MarianConfig, MarianMTModel
 
 from regard.core.files import write_json
 from regard.core.special import BOS, EOS, PAD
 from regard.models.transformer import Transformer
+from regard.pretrained.marian import marian_to_transformer
 from regard.recipes.machine import describe_machine
 from regard.tasks.decoding import DecodingConfig, decode
 from regard.tasks.losses import readout_cross_entropy

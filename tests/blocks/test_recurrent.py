@@ -11,8 +11,8 @@ from regard.blocks.recurrent import (
     ContextDecoder,
     ForwardEncoder,
     Reader,
-    RecurrentState,
     RecurrentStack,
+    RecurrentState,
     SummaryReader,
 )
 from regard.core.tap import taps

@@ -149,7 +149,8 @@ def check_every_parameter_gets_a_gradient(make: Make) -> None:
     mechanism = make()
     mechanism(*(tensor.requires_grad_() for tensor in inputs())).square().sum().backward()
     for name, parameter in mechanism.named_parameters():
-        assert parameter.grad is not None and parameter.grad.any(), f"{name} gets no gradient"
+        assert parameter.grad is not None, f"{name} gets no gradient"
+        assert parameter.grad.any(), f"{name} gets no gradient"
 
 
 def check_recorded_weights_give_the_context(make: Make) -> None:

@@ -1,4 +1,4 @@
-"""Contracts of sequence-to-sequence models. The subject has `build(rate, seed)`, which makes one with dropout `rate`."""
+"""Contracts of sequence-to-sequence models; a subject has `build(rate, seed)`, to make one with dropout `rate`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
+import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -70,7 +71,8 @@ def check_every_parameter_gets_a_gradient(subject: Subject) -> None:
     model = subject.build()
     loss(model, *batch()).backward()
     for name, parameter in model.named_parameters():
-        assert parameter.grad is not None and parameter.grad.any(), f"{name} gets no gradient"
+        assert parameter.grad is not None, f"{name} gets no gradient"
+        assert parameter.grad.any(), f"{name} gets no gradient"
 
 
 def check_the_source_is_read(subject: Subject) -> None:
@@ -171,9 +173,8 @@ def check_recordings_nest(subject: Subject, record: Record = record) -> None:
     model = subject.build().eval()
     if not taps(model):
         return
-    with record(model) as outer:
-        with record(model) as inner, torch.no_grad():
-            features(model, *batch())
+    with record(model) as outer, record(model) as inner, torch.no_grad():
+        features(model, *batch())
     _assert_same_recordings(outer, inner)
     _assert_same_recordings(outer, _recorded(model, 0))
 
@@ -182,12 +183,14 @@ def check_an_error_leaves_nothing_open(subject: Subject, record: Record = record
     model = subject.build().eval()
     if not taps(model):
         return
-    try:
+
+    def stopped() -> None:
         with record(model):
             features(model, *batch(1))
             raise KeyboardInterrupt("in the middle")
-    except KeyboardInterrupt as error:
-        assert str(error) == "in the middle"
+
+    with pytest.raises(KeyboardInterrupt, match="in the middle"):
+        stopped()
     assert not any(tap.open for tap in taps(model).values()), "somebody still listens"
     with record(model) as again, torch.no_grad():
         features(model, *batch())
@@ -262,7 +265,9 @@ def _recorded(model: nn.Module, seed: int) -> Recording:
 def _assert_same_recordings(one: Recording, other: Recording) -> None:
     assert one.addresses == other.addresses
     for address in one.addresses:
-        same = one[address].shape == other[address].shape and torch.equal(one[address].weights(), other[address].weights())
+        same = one[address].shape == other[address].shape and torch.equal(
+            one[address].weights(), other[address].weights()
+        )
         assert same, f"{address} was heard differently"
 
 

@@ -11,10 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from regard.blocks.cache import KeyValueCache
 from regard.core import tap as tap_module
 from regard.core.masks import Allow
-from regard.core.relations import DenseRelation
 from regard.core.tap import Tap, taps
 from regard.recording import Recording
 from regard.recording.record import _Recorder, record

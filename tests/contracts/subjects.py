@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args, get_origin
 import torch
 from torch import Tensor, nn
 
+import regard.models  # noqa: F401  (fills the registry)
 from regard.attention import mechanisms
 from regard.core.errors import ConfigError
 from regard.core.models import ModelConfig, models
@@ -19,8 +20,6 @@ from regard.core.seq2seq import Seq2Seq
 from regard.core.special import BOS, NUM_SPECIAL, PAD
 from regard.layers.positions import positions
 from regard.layers.recurrent import cells
-
-import regard.models  # noqa: F401  (fills the registry)
 
 SMALL = {
     "width": 22,

@@ -36,7 +36,7 @@ class MultiHeadSelfAttention(nn.Module):
         super().__init__()
         head_width = head_size(width, num_heads)
         self.num_heads = num_heads
-        self.projection = nn.Linear(width, 3 * width)
+        self.projection: nn.Module = nn.Linear(width, 3 * width)
         self.mechanism = build_mechanism(
             mechanism, head_width, head_width, head_width, queries=axis, keys=axis, dropout_rate=dropout_rate
         )

@@ -5,6 +5,7 @@ Appending writes one position and copies nothing; only leaving the batch and reo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -56,7 +57,7 @@ class KeyValueCache:
         rows = (torch.arange(batch, device=beams.device)[:, None] * width + beams).flatten()
         return self._moved(lambda room: room.flatten(0, 1).index_select(0, rows).unflatten(0, beams.shape))
 
-    def _moved(self, select) -> KeyValueCache:  # type: ignore[no-untyped-def]
+    def _moved(self, select: Callable[[Tensor], Tensor]) -> KeyValueCache:
         def move(room: Tensor) -> Tensor:
             used = select(room[:, :, :, : self.length])
             moved = used.new_empty(*used.shape[:3], room.shape[3], used.shape[4])

@@ -104,7 +104,7 @@ class RecurrentStack(nn.Module):
         return outputs, torch.cat(following, dim=-1)
 
     def _parts(self, state: Tensor) -> tuple[Tensor, ...]:
-        return state.split([cell.state_width for cell in self.cells], dim=-1)  # type: ignore[misc]
+        return state.split([cell.state_width for cell in self.cells], dim=-1)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Axis(ABC):
         """Rebuilds an axis; an unknown kind or a field that does not fit is a `RecordingError`."""
         fields = {name: tuple(entry) if isinstance(entry, list) else entry for name, entry in value.items()}
         kind = fields.pop("kind", None)
-        if kind not in axis_kinds:
+        if not isinstance(kind, str) or kind not in axis_kinds:
             raise RecordingError(f"An axis of kind {kind!r} is not known here; known: {', '.join(axis_kinds)}.")
         try:
             return axis_kinds[kind](**fields)

@@ -84,11 +84,12 @@ class Allow:
                 f"allow_padding has the shape {tuple(self.keys.shape)}, but there are {batch} examples "
                 f"with {num_keys} keys each.\n{draw(self.keys)}"
             )
-        if self.pairs is not None:
+        pairs = _aligned(self.pairs)
+        if self.pairs is not None and pairs is not None:
             wanted = (batch, heads, num_queries, num_keys)
             shape = tuple(self.pairs.shape)
             if not 2 <= len(shape) <= 4 or any(
-                have not in (1, want) for have, want in zip(_aligned(self.pairs).shape, wanted, strict=True)
+                have not in (1, want) for have, want in zip(pairs.shape, wanted, strict=True)
             ):
                 raise MaskError(
                     f"allow has the shape {shape}, which does not spread to (batch, heads, queries, keys) = {wanted}. "

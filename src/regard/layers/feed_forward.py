@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import torch.nn.functional as F
@@ -12,13 +13,15 @@ from regard.core.dropout import dropout
 
 Activation = Literal["relu", "gelu", "silu"]
 
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}
+
 
 class FeedForward(nn.Module):
     def __init__(self, width: int, hidden_width: int, activation: Activation, dropout_rate: float) -> None:
         super().__init__()
         self.expand = nn.Linear(width, hidden_width)
         self.contract = nn.Linear(hidden_width, width)
-        self.activation = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}[activation]
+        self.activation = ACTIVATIONS[activation]
         self.dropout_rate = dropout_rate
 
     def forward(self, inputs: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch width"]:

@@ -30,7 +30,7 @@ from regard.core.models import ModelConfig, ModelEntry, models
 from regard.core.seq2seq import Seq2SeqOutput
 from regard.core.special import PAD
 from regard.layers.feed_forward import Activation
-from regard.layers.positions import positions
+from regard.layers.positions import Positions, positions
 
 
 class TransformerConfig(ModelConfig):
@@ -100,8 +100,8 @@ class Transformer(nn.Module):
         self.source_embedding = nn.Embedding(source_vocabulary, width)
         self.target_embedding = nn.Embedding(target_vocabulary, width)
         position_kind = positions[config.positions]
-        self.source_positions = position_kind(width, config.num_heads, config.max_length)
-        self.target_positions = position_kind(width, config.num_heads, config.max_length)
+        self.source_positions: Positions = position_kind(width, config.num_heads, config.max_length)
+        self.target_positions: Positions = position_kind(width, config.num_heads, config.max_length)
         self.encoder = nn.ModuleList(EncoderBlock(parts, axis="source") for _ in range(config.num_encoder_blocks))
         self.encoder_norm = parts.final_norm()
         self.decoder = nn.ModuleList(
@@ -131,7 +131,7 @@ class Transformer(nn.Module):
         for block in self.encoder:
             features = block(features, allow, bias)
         features = self.encoder_norm(features)
-        return tuple(block.remember(features, allow) for block in self.decoder)
+        return tuple(block.remember(features, allow) for block in self.decoder)  # type: ignore[operator]
 
     def start(self, memory: tuple[CrossMemory, ...], max_length: int) -> TransformerState:
         return TransformerState(tuple(BlockState(part, None, max_length) for part in memory), 0)
@@ -144,7 +144,7 @@ class Transformer(nn.Module):
         bias = self.target_positions.bias(1, state.position + 1)
         blocks = []
         for block, block_state in zip(self.decoder, state.blocks, strict=True):
-            features, block_state = block.step(features, block_state, bias)
+            features, block_state = block.step(features, block_state, bias)  # type: ignore[operator]
             blocks.append(block_state)
         return self.decoder_norm(features), TransformerState(tuple(blocks), state.position + 1)
 

@@ -12,8 +12,8 @@ sinusoids in halves (`positions="sinusoidal_halves"`). Names that change:
 | fc1, fc2 | feed_forward.expand, feed_forward.contract |
 
 What our Transformer has no place for is refused: embeddings that are not scaled, encoders and decoders of different
-widths. The bias on the logits becomes that of `readout` where it is not zero. The ids of our special tokens are 0 to 3; a checkpoint with other ids needs its vocabulary
-reordered first, which is left to whoever has the vocabulary.
+widths. The bias on the logits becomes that of `readout` where it is not zero. The ids of our special tokens are 0 to 3;
+a checkpoint with other ids needs its vocabulary reordered first, which is left to whoever has the vocabulary.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _embeddings(state: Mapping[str, Tensor], config: Mapping[str, Any]) -> tuple
 
 def _block(state: Mapping[str, Tensor], theirs: str, ours: str, *, cross: bool) -> dict[str, Tensor]:
     """One encoder or decoder block."""
-    tensors = {}
+    tensors: dict[str, Tensor] = {}
     for kind in ("weight", "bias"):
 
         def take(name: str, kind: str = kind) -> Tensor:
@@ -127,5 +127,6 @@ def _take(state: Mapping[str, Tensor], name: str) -> Tensor:
 def _require_same(config: Mapping[str, Any], one: str, other: str) -> None:
     if config[one] != config[other]:
         raise CheckpointError(
-            f"This Marian has {one} = {config[one]} and {other} = {config[other]}; our Transformer has one number for both."
+            f"This Marian has {one} = {config[one]} and {other} = {config[other]}; "
+            "our Transformer has one number for both."
         )

@@ -67,6 +67,6 @@ class _FusedCrossEntropy(torch.autograd.Function):
         return loss
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         to_features, to_weight = ctx.saved_tensors
         return to_features * gradient.to(to_features.dtype), to_weight * gradient, None, None, None

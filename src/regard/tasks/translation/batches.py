@@ -15,6 +15,8 @@ from regard.core.special import BOS, EOS, PAD
 from regard.data.batching import BatchPlan
 from regard.data.tokenized import TokenizedCorpus
 
+Ids = Sequence[int] | np.ndarray
+
 
 @final
 @dataclass(frozen=True)
@@ -49,16 +51,14 @@ class TranslationBatches:
         return collate([self.corpus[int(index)] for index in indices])
 
 
-def collate(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> TranslationBatch:
+def collate(pairs: Sequence[tuple[Ids, Ids]]) -> TranslationBatch:
     """Pairs of token ids without special tokens, as one batch."""
     sources, targets = zip(*pairs, strict=True)
     target_in, target_out = padded(targets, first=BOS), padded(targets, last=EOS)
     return TranslationBatch(padded(sources, last=EOS), target_in, target_out)
 
 
-def padded(
-    rows: Sequence[Sequence[int]], *, first: int | None = None, last: int | None = None
-) -> Int[Tensor, "batch longest"]:
+def padded(rows: Sequence[Ids], *, first: int | None = None, last: int | None = None) -> Int[Tensor, "batch longest"]:
     """Rows of ids side by side, with a token before or behind each, filled up with PAD."""
     head, tail = int(first is not None), int(last is not None)
     longest = max(len(row) for row in rows) + head + tail
