@@ -82,7 +82,8 @@ def _values(name: str, annotation: Any) -> list[Any]:
     return list(CHOICES.get(name, ()))
 
 
-SUBJECTS = {subject.name: subject for kind in models for subject in variants(kind)}
+TRANSLATORS = [kind for kind, entry in models.items() if entry.family == "translator"]
+SUBJECTS = {subject.name: subject for kind in TRANSLATORS for subject in variants(kind)}
 
 
 def batch(seed: int = 0) -> tuple[Tensor, Tensor]:

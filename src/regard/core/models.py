@@ -1,15 +1,23 @@
-"""Models by name. A model is made from its config and the sizes its data ask for; what is listed is tested."""
+"""Models by name. A model is made from its config and the sizes its data ask for; what is listed is tested.
+
+| family | made with | offers |
+| --- | --- | --- |
+| `translator` | config, source vocabulary, target vocabulary | `core.seq2seq.Seq2Seq` |
+| `classifier` | config, number of classes, channels of a picture | `core.classifier.Classifier` |
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from torch import nn
 
 from regard.core.config import Config
 from regard.core.registry import Registry
+
+Family = Literal["translator", "classifier"]
 
 
 class ModelConfig(Config):
@@ -25,9 +33,13 @@ class ModelEntry:
     config: type[ModelConfig]
     build: Callable[..., nn.Module]
     paper: str
+    family: Family = "translator"
 
 
 models: Registry[ModelEntry] = Registry("model")
+
+sizes: Registry[Callable[[], ModelConfig]] = Registry("model size")
+"""Published sizes by name: `sizes["vit_base_patch16_224"]()` is a config, whose `kind` finds the model."""
 
 
 def read_model_config(value: Any) -> ModelConfig:
