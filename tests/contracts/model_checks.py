@@ -244,7 +244,7 @@ def check_checkpoints_keep_everything(subject: Subject) -> None:
 
 def check_one_batch_can_be_learned(subject: Subject) -> None:
     model = subject.build()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     first = last = loss(model, *batch()).detach()
     for _ in range(60):
         optimizer.zero_grad()
