@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.cli.look import slug
 from regard.cli.output import matrix
+from regard.cli.translation.look import slug
 from regard.recording import Recording
 
 from .conftest import Command

@@ -8,7 +8,6 @@ from regard.cli.options import Shared, changed, differences, first_argument, imp
 from regard.cli.output import say, table
 from regard.core.errors import ConfigError
 from regard.recipes import RunConfig, recipes
-from regard.recipes.run import with_files
 
 S = TypeVar("S", bound=Shared)
 
@@ -34,14 +33,14 @@ def chosen_config(recipe: RunConfig, values: dict[str, Any], attention: str | No
     if attention is not None:
         values = {**values, "model": {**values["model"], "attention": _checked_attention(recipe, attention)}}
     config = changed(recipe, values)
-    data = with_files(config.data)
-    if data.source != config.data.source:
-        say(f"A text file was named, so --data.source is {data.source} and no longer {config.data.source}.")
-        config = config.model_copy(update={"data": data})
+    source = getattr(config.data, "source", None)
+    config = config.with_source()
+    if (named := getattr(config.data, "source", None)) != source:
+        say(f"A file was named, so --data.source is {named} and no longer {source}.")
     # What a recipe expects it expects of itself as it stands.
     if differences(recipe, config):
         config = config.model_copy(update={"expected": {}})
-    return config.model_copy(update={"data": config.data.absolute()})
+    return config.absolute()
 
 
 def _checked_attention(recipe: RunConfig, attention: str) -> str:

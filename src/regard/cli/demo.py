@@ -8,14 +8,14 @@ from typing import Annotated
 
 import tyro
 
-from regard.cli.look import alignment_figure, slug
 from regard.cli.options import Shared, import_plugins, parse
 from regard.cli.output import matrix, say, show, show_json, table
+from regard.cli.translation.look import alignment_figure, slug
 from regard.core.files import write_text
 from regard.data.embedded import DECK_PAIR
 from regard.plots import save, write_page
 from regard.recipes.demo import Demo, DemoInterrupted, run_demo
-from regard.recipes.run import Look
+from regard.recipes.translating import Look
 from regard.training.progress import duration
 
 DESCRIPTION = """Trains two translators on the generated English-French corpus, one with attention (rnnsearch) and

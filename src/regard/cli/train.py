@@ -9,20 +9,16 @@ from typing import Annotated, Any
 
 import tyro
 
+from regard.cli.by_task import part
 from regard.cli.choosing import chosen_config, parse_recipe
 from regard.cli.options import Shared, changed, differences, import_plugins, parse
 from regard.cli.output import count, say, show, show_json, size
 from regard.core.errors import ConfigError
-from regard.data.tokenized import TokenizedCorpus
 from regard.recipes import RunConfig
 from regard.recipes.run import Prepared, Run, prepare, read_config, write_config
-from regard.tasks.decoding import DecodingConfig
 from regard.training import RunFolder, TrainingResult
 from regard.training.processes import connect
 from regard.training.progress import duration
-
-CHECKED_SENTENCES = 300
-"""So many validation sentences are translated at the end, to give a first impression."""
 
 EXTENDABLE = ("training.max_epochs", "training.max_steps", "training.max_minutes")
 
@@ -117,30 +113,22 @@ def _value_of(option: str, argv: list[str]) -> str | None:
 
 
 def _announce(prepared: Prepared, tell: Any) -> None:
-    config, corpus = prepared.config, prepared.corpus
+    config = prepared.config
     attention = getattr(config.model, "attention", None)
     tell(
         f"{config.recipe}: {config.model.kind}"
         + (f" with {attention} attention" if attention else "")
         + f", {prepared.num_parameters:,} parameters"
     )
-    data = config.data
-    tell(
-        f"data: {data.source} {data.source_language}-{data.target_language}, {len(corpus.train):,} pairs to train on, "
-        f"{len(corpus.valid):,} to validate; vocabularies of {corpus.source_tokenizer.size:,} and "
-        f"{corpus.target_tokenizer.size:,}"
-    )
-    report = corpus.report
-    if report.notes or any(part.skipped for part in report.parts.values()):
-        tell(report.summary())
+    for line in part(config.task.kind, "report").announce(prepared):
+        tell(line)
 
 
 def _report(options: TrainOptions, prepared: Prepared, trained: Run, result: TrainingResult) -> None:
-    """What came of it, a first impression of the translations, and what to type next."""
+    """What came of it, a first impression, and what to type next."""
     path = trained.folder.path
-    valid = _some(prepared.corpus.valid, trained)
-    decoding = trained.config.task.decoding.model_copy(update={"num_best": 1, "method": "greedy"})
-    measured = trained.task.evaluate(trained.model, valid, DecodingConfig.model_validate(decoding.model_dump()))
+    report = part(trained.config.task.kind, "report")
+    measured = report.impression(prepared, trained)
     if options.json:
         show_json(
             {
@@ -168,23 +156,11 @@ def _report(options: TrainOptions, prepared: Prepared, trained: Run, result: Tra
     )
     numbers = ", ".join(f"{name} {value:.4f}" for name, value in result.metrics.items())
     show(f"best validation: {numbers} at step {result.best_step}")
-    aer = f", alignment error rate {measured['aer']:.3f}" if "aer" in measured else ""
-    show(f"{count(measured['sentences'], 'validation sentence')}, greedily: BLEU {measured['bleu']:.1f}{aer}")
+    show(report.impression_line(measured))
     show()
     show("next:")
     show(f"  regard eval {path}")
-    sentence = valid.source_text(0).replace('"', '\\"')
-    show(f'  regard {"look" if "aer" in measured or trained.has_attention else "predict"} {path} "{sentence}"')
-
-
-def _some(valid: TokenizedCorpus, trained: Run) -> TokenizedCorpus:
-    """Some sentences, evenly spread."""
-    step = -(-len(valid) // CHECKED_SENTENCES)
-    chosen = range(0, len(valid), step)
-    pairs = [(valid.source_text(index), valid.target_text(index)) for index in chosen]
-    alignments = [valid.alignment(index) for index in chosen] if valid.has_alignments else None
-    tokenizers = (trained.task.source_tokenizer, trained.task.target_tokenizer)
-    return TokenizedCorpus.from_pairs(pairs, *tokenizers, alignments)
+    show(f"  {report.next_step(prepared, trained)}")
 
 
 def _keep_quiet(text: str = "") -> None:

@@ -13,6 +13,14 @@ from typing import Any, Protocol
 import numpy as np
 from torch import Tensor, nn
 
+from regard.core.config import Config
+
+
+class TaskConfig(Config):
+    """Base of the tasks' configs; `kind` says which task a saved config belongs to."""
+
+    kind: str
+
 
 @dataclass(frozen=True)
 class Loss:

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from regard.plots.alignment import draw_alignment
     from regard.plots.heads import draw_heads
     from regard.plots.layers import draw_layers
+    from regard.plots.overlay import draw_overlay
 
-__all__ = ["draw_alignment", "draw_heads", "draw_layers", "save", "write_page"]
+__all__ = ["draw_alignment", "draw_heads", "draw_layers", "draw_overlay", "save", "write_page"]
 
-_HOMES = {"draw_alignment": "alignment", "draw_heads": "heads", "draw_layers": "layers"}
+_HOMES = {"draw_alignment": "alignment", "draw_heads": "heads", "draw_layers": "layers", "draw_overlay": "overlay"}
 
 
 def __getattr__(name: str) -> Any:

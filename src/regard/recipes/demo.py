@@ -11,8 +11,9 @@ from typing import Any
 from regard.data.corpus import ParallelCorpus, load_corpus
 from regard.data.embedded import DECK_PAIR
 from regard.data.tokenized import Alignment, TokenizedCorpus
-from regard.recipes.config import RunConfig, recipes
-from regard.recipes.run import Look, Run, prepare
+from regard.recipes.config import recipes
+from regard.recipes.run import prepare
+from regard.recipes.translating import Look, TranslationRun, TranslationRunConfig
 from regard.tasks.translation.alignment import Links
 from regard.training import RunFolder
 
@@ -41,8 +42,8 @@ class DemoInterrupted(Exception):
 class Demo:
     """What the demo found."""
 
-    attentive: Run
-    fixed: Run
+    attentive: TranslationRun
+    fixed: TranslationRun
     measured: dict[str, Any]
     """Of the model with attention, on the test part."""
     measured_fixed: dict[str, Any]
@@ -89,8 +90,8 @@ def run_demo(root: Path, say: Say, *, quick: bool = False) -> Demo:
     )
 
 
-def _config(name: str, quick: bool) -> RunConfig:
-    config: RunConfig = recipes[name]()
+def _config(name: str, quick: bool) -> TranslationRunConfig:
+    config: TranslationRunConfig = recipes[name]()
     if not quick:
         return config
     return config.model_copy(
@@ -105,7 +106,7 @@ def _config(name: str, quick: bool) -> RunConfig:
     )
 
 
-def _train(config: RunConfig, corpus: ParallelCorpus, root: Path, say: Say) -> Run:
+def _train(config: TranslationRunConfig, corpus: ParallelCorpus, root: Path, say: Say) -> TranslationRun:
     prepared = prepare(config, corpus=corpus)
     folder = RunFolder.create(root / "runs", config.recipe, config.model_dump(mode="json"))
     kind = "with" if prepared.has_attention else "without"
@@ -116,7 +117,9 @@ def _train(config: RunConfig, corpus: ParallelCorpus, root: Path, say: Say) -> R
     return run
 
 
-def _side_by_side(test: TokenizedCorpus, attentive: Run, fixed: Run) -> list[tuple[str, str, str, str]]:
+def _side_by_side(
+    test: TokenizedCorpus, attentive: TranslationRun, fixed: TranslationRun
+) -> list[tuple[str, str, str, str]]:
     shown = range(min(NUM_TRANSLATIONS, len(test)))
     sources = [test.source_text(index) for index in shown]
     ids = [test[index][0].tolist() for index in shown]

@@ -9,15 +9,16 @@ from regard.models.luong import LuongConfig
 from regard.models.rnnsearch import RNNSearchConfig
 from regard.models.sutskever import SutskeverConfig
 from regard.models.transformer import TransformerConfig
-from regard.recipes.config import RunConfig, recipes
+from regard.recipes.config import recipes
+from regard.recipes.translating import TranslationRunConfig
 from regard.tasks.translation import TranslationConfig
 from regard.training.config import TrainingConfig
 
 
 def _embedded(
     recipe: str, model: ModelConfig, *, learning_rate: float, warmup_steps: int, **expected: float
-) -> RunConfig:
-    return RunConfig(
+) -> TranslationRunConfig:
+    return TranslationRunConfig(
         recipe=recipe,
         model=model,
         data=DataConfig(source="embedded", num_sentences=12_000, token_budget=800),
@@ -34,7 +35,7 @@ def _embedded(
 
 
 @recipes.register("rnnsearch")
-def rnnsearch() -> RunConfig:
+def rnnsearch() -> TranslationRunConfig:
     """RNNsearch (Bahdanau) on the embedded corpus: the default of `regard demo`"""
     model = RNNSearchConfig(
         width=160, embedding_width=96, alignment_width=96, dropout_rate=0.0, initial_dropout_rate=0.8
@@ -43,28 +44,28 @@ def rnnsearch() -> RunConfig:
 
 
 @recipes.register("cho")
-def cho() -> RunConfig:
+def cho() -> TranslationRunConfig:
     """RNNsearch without search: everything goes through one fixed vector (Cho)"""
     model = ChoConfig(width=160, embedding_width=96, bidirectional=True, dropout_rate=0.0)
     return _embedded("cho", model, learning_rate=4e-3, warmup_steps=100)
 
 
 @recipes.register("sutskever")
-def sutskever() -> RunConfig:
+def sutskever() -> TranslationRunConfig:
     """Stacked LSTMs joined by one state (Sutskever) on the embedded corpus"""
     model = SutskeverConfig(width=160, embedding_width=96, dropout_rate=0.0)
     return _embedded("sutskever", model, learning_rate=4e-3, warmup_steps=100)
 
 
 @recipes.register("luong")
-def luong() -> RunConfig:
+def luong() -> TranslationRunConfig:
     """The attention decoder as deck E numbers its steps (Luong) on the embedded corpus"""
     model = LuongConfig(width=160, embedding_width=96, num_layers=1, dropout_rate=0.0)
     return _embedded("luong", model, learning_rate=4e-3, warmup_steps=100, bleu=90.0)
 
 
 @recipes.register("transformer")
-def transformer() -> RunConfig:
+def transformer() -> TranslationRunConfig:
     """The Transformer on the embedded corpus"""
     model = TransformerConfig(
         width=128,

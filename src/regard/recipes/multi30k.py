@@ -10,14 +10,17 @@ from regard.data.config import DataConfig
 from regard.models.cho import ChoConfig
 from regard.models.rnnsearch import RNNSearchConfig
 from regard.models.transformer import TransformerConfig
-from regard.recipes.config import RunConfig, recipes
+from regard.recipes.config import recipes
+from regard.recipes.translating import TranslationRunConfig
 from regard.tasks.decoding import DecodingConfig
 from regard.tasks.translation import TranslationConfig
 from regard.training.config import TrainingConfig
 
 
-def _multi30k(recipe: str, language: str, model: ModelConfig, training: TrainingConfig, **expected: float) -> RunConfig:
-    return RunConfig(
+def _multi30k(
+    recipe: str, language: str, model: ModelConfig, training: TrainingConfig, **expected: float
+) -> TranslationRunConfig:
+    return TranslationRunConfig(
         recipe=recipe,
         model=model,
         data=DataConfig(
@@ -29,7 +32,7 @@ def _multi30k(recipe: str, language: str, model: ModelConfig, training: Training
     )
 
 
-def _transformer(recipe: str, language: str, **expected: float) -> RunConfig:
+def _transformer(recipe: str, language: str, **expected: float) -> TranslationRunConfig:
     model = TransformerConfig(
         width=192,
         num_heads=4,
@@ -49,7 +52,7 @@ def _transformer(recipe: str, language: str, **expected: float) -> RunConfig:
     return _multi30k(recipe, language, model, training, **expected)
 
 
-def _recurrent(recipe: str, language: str, model: ModelConfig, **expected: float) -> RunConfig:
+def _recurrent(recipe: str, language: str, model: ModelConfig, **expected: float) -> TranslationRunConfig:
     training = TrainingConfig(
         max_epochs=16,
         learning_rate=2e-3,
@@ -65,37 +68,37 @@ def _rnnsearch() -> RNNSearchConfig:
 
 
 @recipes.register("transformer-multi30k-de")
-def transformer_multi30k_de() -> RunConfig:
+def transformer_multi30k_de() -> TranslationRunConfig:
     """A small Transformer, English to German"""
     return _transformer("transformer-multi30k-de", "de", bleu=37.0)
 
 
 @recipes.register("transformer-multi30k-fr")
-def transformer_multi30k_fr() -> RunConfig:
+def transformer_multi30k_fr() -> TranslationRunConfig:
     """A small Transformer, English to French"""
     return _transformer("transformer-multi30k-fr", "fr", bleu=57.0)
 
 
 @recipes.register("transformer-multi30k-cs")
-def transformer_multi30k_cs() -> RunConfig:
+def transformer_multi30k_cs() -> TranslationRunConfig:
     """A small Transformer, English to Czech"""
     return _transformer("transformer-multi30k-cs", "cs")
 
 
 @recipes.register("rnnsearch-multi30k-de")
-def rnnsearch_multi30k_de() -> RunConfig:
+def rnnsearch_multi30k_de() -> TranslationRunConfig:
     """RNNsearch, English to German"""
     return _recurrent("rnnsearch-multi30k-de", "de", _rnnsearch(), bleu=34.0)
 
 
 @recipes.register("rnnsearch-multi30k-fr")
-def rnnsearch_multi30k_fr() -> RunConfig:
+def rnnsearch_multi30k_fr() -> TranslationRunConfig:
     """RNNsearch, English to French"""
     return _recurrent("rnnsearch-multi30k-fr", "fr", _rnnsearch(), bleu=54.0)
 
 
 @recipes.register("cho-multi30k-fr")
-def cho_multi30k_fr() -> RunConfig:
+def cho_multi30k_fr() -> TranslationRunConfig:
     """RNNsearch's encoder and decoder without attention, English to French"""
     model = ChoConfig(width=384, embedding_width=256, bidirectional=True, dropout_rate=0.3)
     return _recurrent("cho-multi30k-fr", "fr", model)

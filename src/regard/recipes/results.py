@@ -13,11 +13,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_json
-from regard.recipes.config import RunConfig, recipes
+from regard.recipes.config import RunConfig, read_run_config, recipes
 from regard.recipes.machine import describe_commit, describe_machine, forget_peak_memory
-from regard.recipes.run import Run, open_run, prepare, reached, read_config
+from regard.recipes.run import Run, explain, open_run, prepare, reached, read_config
 from regard.training import RunFolder
 from regard.training.checkpoints import checkpoint_name, read_state
 
@@ -50,7 +52,7 @@ def make_result(name: str, root: Path, out: Path, say: Say) -> dict[str, Any]:
     path = out / f"{name}.json"
     if path.exists():
         result = read_result(path)
-        differing = differing_fields(result["config"], config)
+        differing = differing_fields(_read_config(result["config"], path), config)
         if not differing:
             say(f"{name}: already in {path}")
             return result
@@ -73,6 +75,14 @@ def read_result(path: Path) -> dict[str, Any]:
     if not isinstance(result, dict) or not {"recipe", "config", "metrics", "parameters", "seconds"} <= set(result):
         raise CheckpointError(f"{path} is not a result of `regard results`; remove it to measure anew.")
     return result
+
+
+def _read_config(value: dict[str, Any], path: Path) -> RunConfig:
+    """With fields that came later at their defaults."""
+    try:
+        return read_run_config(value)
+    except ValidationError as error:
+        raise CheckpointError(f"The config in {path} does not fit this version of Regard: {explain(error)}.") from error
 
 
 def read_results(out: Path) -> list[dict[str, Any]]:
@@ -107,12 +117,11 @@ def put_into(text: str, table: str) -> str:
     return f"{head}{start}\n{table}\n{end}{tail}"
 
 
-def differing_fields(old: dict[str, Any], config: RunConfig) -> list[str]:
+def differing_fields(old: RunConfig, config: RunConfig) -> list[str]:
     """`model.width: 192, in the recipe 256` for every field that decides what a run comes to."""
-    new = config.model_dump(mode="json")
     return [
         f"{name}: {before}, in the recipe {after}"
-        for name, before, after in _differences(old, new)
+        for name, before, after in _differences(old.model_dump(mode="json"), config.model_dump(mode="json"))
         if not name.startswith("expected")
     ]
 
@@ -133,7 +142,7 @@ def _trained(name: str, config: RunConfig, root: Path, say: Say) -> RunFolder:
     path = root / name / "results"
     if (path / "config.json").exists():
         folder, resume = RunFolder.open(path), True
-        differing = differing_fields(read_config(folder).model_dump(mode="json"), config)
+        differing = differing_fields(read_config(folder), config)
         if differing:
             raise ConfigError(
                 f"{path} was trained with another config than the recipe {name!r} now has: {'; '.join(differing)}. "

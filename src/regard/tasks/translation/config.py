@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
-from regard.core.config import Config
+from regard.core.task import TaskConfig
 from regard.tasks.decoding.config import DecodingConfig
 
 
-class TranslationConfig(Config):
+class TranslationConfig(TaskConfig):
     """Loss, search and where alignments are read off."""
 
+    kind: Literal["translation"] = "translation"
     label_smoothing: float = Field(0.1, ge=0.0, lt=1.0)
     """Share of the target distribution that is spread evenly over the vocabulary."""
     alignment_tap: str = "auto"

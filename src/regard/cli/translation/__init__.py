@@ -1,0 +1,1 @@
+"""What the commands do with a run whose task is translation."""

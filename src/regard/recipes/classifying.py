@@ -1,0 +1,181 @@
+"""Runs whose task is classification: prepared from pictures, asked what is in others and where it looks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from jaxtyping import UInt8
+from torch import nn
+
+from regard.core.errors import CheckpointError
+from regard.core.files import write_json
+from regard.core.task import LossFunction
+from regard.data.pictures.batches import PictureBatches
+from regard.data.pictures.config import PictureConfig
+from regard.data.pictures.dataset import PictureCorpus, PictureSet, load_pictures
+from regard.data.pictures.decode import decode
+from regard.data.pictures.form import PictureForm
+from regard.recipes.config import RunConfig, RunKind, run_kinds
+from regard.recipes.run import Prepared, Run, build_model, checked_part
+from regard.recording import Recording
+from regard.tasks.classification import ClassificationConfig, ClassificationTask, Prediction
+from regard.training import RunFolder
+from regard.training.precision import autocast, resolve_precision
+
+PICTURE_FORM = "picture_form.json"
+
+Picture = str | Path | UInt8[np.ndarray, "_ _ 3"]
+"""A file, or a decoded picture."""
+
+
+class ClassificationRunConfig(RunConfig):
+    """Model, data, task and budget of one training."""
+
+    data: PictureConfig = PictureConfig()
+    """Which pictures, and how they are varied and batched."""
+    task: ClassificationConfig = ClassificationConfig()
+    """Loss and measures."""
+
+    def with_source(self) -> Self:
+        if self.data.root is None or self.data.source == "folder":
+            return self
+        return self.model_copy(update={"data": self.data.model_copy(update={"source": "folder"})})
+
+    def absolute(self) -> Self:
+        return self.model_copy(update={"data": self.data.absolute()})
+
+
+@dataclass(frozen=True)
+class PictureLook:
+    """What a model says of a picture, with all the attention behind it."""
+
+    prediction: Prediction
+    recording: Recording
+    """Every tap, labelled with patches; the picture and the prediction are among its `outputs`."""
+
+
+@dataclass
+class ClassificationRun(Run):
+    """A trained classifier."""
+
+    config: ClassificationRunConfig
+    task: ClassificationTask
+
+    def classify(self, pictures: Sequence[Picture], top: int | None = None) -> list[Prediction]:
+        """The `top` likeliest classes of each picture."""
+        return self.task.predict(self.model, [decoded(picture) for picture in pictures], top)
+
+    def look(self, picture: Picture) -> PictureLook:
+        """Classifies a picture, and records where the model looks."""
+        self._needs_attention()
+        images = self.task.images([decoded(picture)])
+        prediction = self.classify([picture])[0]
+        return PictureLook(prediction, self.task.record(self.model, images))
+
+    def read(self, part: str, data: PictureConfig | None = None) -> PictureSet:
+        """A part of the run's pictures, or of others, in the form the model knows."""
+        name = checked_part(part)
+        return load_pictures(data or self.config.data, self.task.form, parts=(name,)).part(name)
+
+    def evaluate(
+        self,
+        part: str = "test",
+        *,
+        progress: Callable[[int], None] | None = None,
+        data: PictureConfig | None = None,
+    ) -> dict[str, Any]:
+        """What `ClassificationTask.evaluate` measures, in the precision of the training."""
+        batches = PictureBatches(self.read(part, data), batch_size=self.task.config.evaluation_batch, seed=0)
+        device = next(self.model.parameters()).device
+        precision = resolve_precision(self.config.training.precision, device)
+        with autocast(precision, device):
+            return {**self.task.evaluate(self.model, batches, progress), "precision": precision}
+
+
+@dataclass
+class PreparedClassification(Prepared):
+    """A classifier and its pictures."""
+
+    config: ClassificationRunConfig
+    corpus: PictureCorpus
+    task: ClassificationTask
+
+    @classmethod
+    def read(
+        cls,
+        config: ClassificationRunConfig,
+        *,
+        resume: RunFolder | None,
+        corpus: PictureCorpus | None,
+        progress: Callable[[str], None] | None,
+    ) -> PreparedClassification:
+        """With the form of the folder to resume, where it has one."""
+        form = None
+        if resume is not None and (resume.path / PICTURE_FORM).exists():
+            form = _load_form(resume.path)
+        if corpus is None:
+            if progress is not None:
+                progress(f"reading the pictures of {config.data.source}")
+            corpus = load_pictures(config.data, form, parts=("train", "valid"))
+        model = build_classifier(config, corpus.form)
+        return cls(config, corpus, model, ClassificationTask(config.task, corpus.form))
+
+    @property
+    def loss(self) -> LossFunction:
+        return self.task.loss
+
+    def batches(self) -> PictureBatches:
+        return PictureBatches.of(self.config.data, self.corpus.train)
+
+    def validate(self, model: nn.Module) -> Mapping[str, float]:
+        valid = PictureBatches(self.corpus.valid, batch_size=self.config.task.evaluation_batch, seed=0)
+        return self.task.validate(model, valid)
+
+    def save(self, path: Path) -> None:
+        if not (path / PICTURE_FORM).exists():
+            write_json(path / PICTURE_FORM, self.task.form.to_json())
+
+    def trained(self, folder: RunFolder) -> ClassificationRun:
+        return ClassificationRun(folder, self.config, self.model, self.task)
+
+
+def open_classification(folder: RunFolder, config: ClassificationRunConfig, weights: str) -> ClassificationRun:
+    """The run without its weights yet."""
+    form = _load_form(folder.path)
+    return ClassificationRun(
+        folder, config, build_classifier(config, form), ClassificationTask(config.task, form), weights
+    )
+
+
+def build_classifier(config: ClassificationRunConfig, form: PictureForm) -> nn.Module:
+    """For pictures and classes of this form; tried on one picture, so that sizes that do not fit are said at once."""
+    model = build_model(config, form.num_classes, form.channels)
+    was_training = model.training
+    with torch.inference_mode():
+        model.eval()(torch.zeros(1, form.channels, form.height, form.width))
+    return model.train(was_training)
+
+
+run_kinds.register("classification")(
+    RunKind(ClassificationRunConfig, "classifier", PreparedClassification.read, open_classification)
+)
+
+
+def decoded(picture: Picture) -> UInt8[np.ndarray, "_ _ 3"]:
+    return picture if isinstance(picture, np.ndarray) else decode(Path(picture))
+
+
+def _load_form(path: Path) -> PictureForm:
+    file = path / PICTURE_FORM
+    try:
+        return PictureForm.from_json(json.loads(file.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise CheckpointError(f"{path} is not the run of a classifier: it has no {PICTURE_FORM}.") from None
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{file} cannot be read ({error}); restore it from a copy.") from None
