@@ -8,7 +8,7 @@ which is a convolution whose stride is its kernel. A patch of one pixel makes ev
 from __future__ import annotations
 
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from regard.core.errors import DataError
@@ -41,8 +41,8 @@ class PatchEmbedding(nn.Module):
 
 
 def pad_grid(
-    grid: Float[Tensor, "batch rows columns width"], multiple: int
-) -> Float[Tensor, "batch padded_rows padded_columns width"]:
+    grid: Shaped[Tensor, "batch rows columns width"], multiple: int
+) -> Shaped[Tensor, "batch padded_rows padded_columns width"]:
     """With zeros at the bottom and on the right, up to a multiple in both directions."""
     rows, columns = grid.shape[1:3]
     return F.pad(grid, (0, 0, 0, -columns % multiple, 0, -rows % multiple))
