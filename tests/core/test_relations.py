@@ -1,6 +1,9 @@
-"""Three forms of a relation speak one language: rows, examples, steps, files."""
+"""All forms of a relation speak one language: rows, examples, steps, files."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -8,6 +11,7 @@ import torch
 from regard.core import relations
 from regard.core.bias import OffsetBias
 from regard.core.errors import RecordingError
+from regard.core.grouped import GroupedRelation
 from regard.core.masks import Allow, allow_causal, allow_padding, allow_window
 from regard.core.relations import FORMS, DenseRelation, DotRelation, Relation, SparseRelation, masked_softmax
 
@@ -30,6 +34,20 @@ def sparse() -> SparseRelation:
     return SparseRelation(indices, torch.rand(BATCH, HEADS, QUERIES, 3), KEYS)
 
 
+def grouped(inner: str = "dot") -> GroupedRelation:
+    """Three groups of two queries and four keys; one query and some keys have no place, two keys share one."""
+    query_places = torch.tensor([[4, 0], [-1, 2], [1, 3]])
+    key_places = torch.tensor([[0, 3, -1, 6], [1, 1, 5, -1], [6, 4, 2, 0]])
+    rows = BATCH * len(query_places)
+    if inner == "dense":
+        relation: Relation = DenseRelation(torch.rand(rows, HEADS, 2, 4).softmax(dim=-1))
+    else:
+        allow = Allow(pairs=torch.rand(rows, 1, 2, 4) < 0.7)
+        queries, keys = torch.randn(rows, HEADS, 2, WIDTH), torch.randn(rows, HEADS, 4, WIDTH)
+        relation = DotRelation(queries, keys, 0.3, allow, torch.randn(1, HEADS, 2, 4))
+    return GroupedRelation(relation, query_places, key_places, QUERIES, KEYS)
+
+
 def all_forms() -> dict[str, Relation]:
     torch.manual_seed(3)
     present = torch.rand(BATCH, KEYS) < 0.7
@@ -44,6 +62,8 @@ def all_forms() -> dict[str, Relation]:
         "dot, bias by distance": dots(bias=OffsetBias(torch.randn(HEADS, QUERIES + KEYS - 1))),
         "dense": dense(),
         "sparse": sparse(),
+        "grouped": grouped(),
+        "grouped, dense": grouped("dense"),
     }
 
 
@@ -97,6 +117,48 @@ def test_dot_products_by_hand() -> None:
         keys = relation.keys[:, head // 3]
         scores = 0.3 * relation.queries[:, head] @ keys.transpose(1, 2) + relation.bias[:, head]
         torch.testing.assert_close(relation.weights()[:, head], scores.softmax(dim=-1))
+
+
+@pytest.mark.parametrize("inner", ["dot", "dense"])
+def test_grouped_places_by_hand(inner: str) -> None:
+    relation = grouped(inner)
+    whole = torch.zeros(relation.shape)
+    inside = relation.inner.weights().unflatten(0, (BATCH, 3))
+    for group in range(3):
+        for query, row in enumerate(relation.query_places[group].tolist()):
+            for key, column in enumerate(relation.key_places[group].tolist()):
+                if row >= 0 and column >= 0:
+                    whole[:, :, row, column] += inside[:, group, :, query, key]
+    torch.testing.assert_close(relation.weights(), whole)
+    assert whole.any(dim=-1).all(), "every query is in a group"
+
+
+def test_a_query_in_no_group_has_no_weights() -> None:
+    relation = grouped("dense")
+    relation.query_places[0, 1] = -1
+    assert not relation.rows(0, 1).any()
+    assert relation.rows(1, 2).any()
+
+
+def test_groups_are_not_joined() -> None:
+    with pytest.raises(RecordingError, match="inside groups cannot be joined"):
+        grouped().joined([grouped()])
+
+
+def test_groups_are_kept_small() -> None:
+    """4096 positions in windows of 16: what is kept, and what a row needs, is far less than their square."""
+    places = torch.arange(4096).reshape(256, 16)
+    queries = torch.randn(256, 2, 16, 3)
+    relation = GroupedRelation(DotRelation(queries, queries, 1.0), places, places, 4096, 4096)
+    assert relation.nbytes < 4096 * 100
+    assert relation.rows(7, 9).shape == (1, 2, 2, 4096)
+
+
+def test_either_file_may_be_imported_first() -> None:
+    program = "import regard.core.{}; from regard.core.relations import FORMS; print(*FORMS)"
+    for name in ("grouped", "relations"):
+        done = subprocess.run([sys.executable, "-c", program.format(name)], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["dot", "dense", "sparse", "grouped"]
 
 
 def test_sparse_places_by_hand() -> None:

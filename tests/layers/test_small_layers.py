@@ -9,7 +9,8 @@ from torch import nn
 
 from regard.layers.embedding import initialise_embeddings
 from regard.layers.feed_forward import FeedForward
-from regard.layers.residual import RESIDUALS, PostNorm, PreNorm
+from regard.layers.residual import RESIDUALS, PostNorm, PreNorm, ResidualPostNorm
+from regard.layers.stochastic_depth import depth_rates, drop_branch
 
 
 @pytest.mark.parametrize(("name", "function"), [("relu", F.relu), ("gelu", F.gelu), ("silu", F.silu)])
@@ -43,6 +44,31 @@ def test_post_norm_normalises_the_sum() -> None:
 def test_pre_norm_leaves_the_sum_as_it_is() -> None:
     layer, inputs = PreNorm(5, 0.0), torch.randn(2, 3, 5)
     torch.testing.assert_close(layer(inputs, torch.tanh), inputs + F.layer_norm(inputs, (5,)).tanh())
+
+
+def test_residual_post_norm_normalises_the_branch() -> None:
+    layer, inputs = ResidualPostNorm(5, 0.0), torch.randn(2, 3, 5)
+    torch.testing.assert_close(layer(inputs, torch.tanh), inputs + F.layer_norm(inputs.tanh(), (5,)))
+
+
+@pytest.mark.parametrize("layer", [PreNorm(5, 0.0, depth_rate=0.5), ResidualPostNorm(5, 0.0, depth_rate=0.5)])
+def test_a_branch_is_left_out_for_whole_examples(layer: nn.Module) -> None:
+    inputs = torch.randn(997, 3, 5)
+    left = layer(inputs, torch.tanh) - inputs
+    layer.eval()
+    branch = layer(inputs, torch.tanh) - inputs
+    dropped = (left == 0).flatten(1).all(dim=1)
+    assert 0.4 < dropped.float().mean() < 0.6
+    torch.testing.assert_close(left[~dropped], 2 * branch[~dropped])
+
+
+def test_stochastic_depth_in_its_limits() -> None:
+    branch = torch.randn(7, 3)
+    assert drop_branch(branch, 0.0, True) is branch
+    assert drop_branch(branch, 0.9, False) is branch
+    assert not drop_branch(branch, 1.0, True).any()
+    assert depth_rates(0.3, 4) == pytest.approx([0.0, 0.1, 0.2, 0.3])
+    assert depth_rates(0.3, 1) == [0.0]
 
 
 @pytest.mark.parametrize("order", list(RESIDUALS))

@@ -5,12 +5,14 @@
 | `DotRelation` | queries, keys, scale, allow, bias | every softmax of dot products, fused or not |
 | `DenseRelation` | weights | mechanisms that compute all weights anyway (additive scores of a recurrent decoder) |
 | `SparseRelation` | for each query a few keys and their weights | hard choices, glimpses, local windows, Gaussians |
+| `GroupedRelation` (`core.grouped`) | a relation inside each group, and its places | windows of a picture |
 
 All speak one language: `rows(start, stop)` gives weights in float32 for a block of queries, whatever is kept.
 """
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -269,3 +271,7 @@ def masked_softmax(scores: Float[Tensor, "*batch keys"], allow: Tensor | None) -
         return scores.softmax(dim=-1)
     lowest = torch.finfo(scores.dtype).min
     return scores.masked_fill(~allow, lowest).softmax(dim=-1).masked_fill(~allow, 0.0)
+
+
+# The form that is made of others stands in a file of its own and adds itself to `FORMS`, whichever is imported first.
+importlib.import_module("regard.core.grouped")

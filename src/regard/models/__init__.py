@@ -1,5 +1,5 @@
 """The models, one file each; importing this package fills the registry."""
 
-from regard.models import cho, luong, rnnsearch, sutskever, transformer
+from regard.models import cho, deit, luong, rnnsearch, sutskever, swin, swinv2, transformer, vit
 
-__all__ = ["cho", "luong", "rnnsearch", "sutskever", "transformer"]
+__all__ = ["cho", "deit", "luong", "rnnsearch", "sutskever", "swin", "swinv2", "transformer", "vit"]
