@@ -1,5 +1,5 @@
 """The models, one file each; importing this package fills the registry."""
 
-from regard.models import cho, luong, rnnsearch, sutskever, transformer
+from regard.models import cho, cnn, luong, resnet, rnnsearch, sutskever, transformer, wide_resnet
 
-__all__ = ["cho", "luong", "rnnsearch", "sutskever", "transformer"]
+__all__ = ["cho", "cnn", "luong", "resnet", "rnnsearch", "sutskever", "transformer", "wide_resnet"]
