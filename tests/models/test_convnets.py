@@ -12,7 +12,9 @@ from regard.core.errors import ConfigError
 from regard.core.models import ModelConfig, models, read_model_config, sizes
 from regard.core.tap import taps
 from regard.models.cnn import CNNConfig
+from regard.models.lrnet import LRNetConfig
 from regard.models.resnet import ResNetConfig
+from regard.models.stand_alone import StandAloneConfig
 from regard.models.wide_resnet import WideResNetConfig
 
 from .convnets import CHECKS, build, pictures
@@ -25,6 +27,10 @@ CONFIGS: dict[str, ModelConfig] = {
     "resnet_padded": ResNetConfig(width=6, num_blocks=(1, 2), padded_shortcut=True),
     "resnet_bottleneck": ResNetConfig(width=6, num_blocks=(1, 2), block="bottleneck", stem="imagenet"),
     "resnet_non_local": ResNetConfig(width=6, num_blocks=(1, 1, 1), non_local_after=(1, 3), num_heads=3),
+    "stand_alone": StandAloneConfig(width=8, num_blocks=(1, 2), num_heads=2, window=3),
+    "stand_alone_stem": StandAloneConfig(width=9, num_blocks=(1, 1), num_heads=3, window=4, stem="attention"),
+    "lrnet": LRNetConfig(width=5, inner_width=7, num_blocks=(1, 2), channels_per_group=3, window=3),
+    "lrnet_stem": LRNetConfig(width=5, inner_width=6, num_blocks=(1, 1), channels_per_group=4, window=5, stem_stride=2),
     "wide_resnet": WideResNetConfig(width=5, widening=2, num_blocks=(1, 2)),
 }
 
@@ -67,10 +73,10 @@ def test_attention_behind_a_stage_that_is_not_there() -> None:
 @pytest.mark.parametrize(
     ("size", "parameters"),
     [
-        ("course_cnn", 2_543_722),
-        ("course_cnn_small", 0),
-        ("course_cnn_attention", 0),
-        ("course_cnn_multihead", 0),
+        ("course_cnn", 2_543_594),
+        ("course_cnn_small", 473_450),
+        ("course_cnn_attention", 502_762),
+        ("course_cnn_multihead", 502_762),
     ],
 )
 def test_parameters_of_the_course(size: str, parameters: int) -> None:
