@@ -11,8 +11,12 @@ import regard.models  # noqa: F401  (fills the registry)
 from regard.core.errors import ConfigError
 from regard.core.models import ModelConfig, models, read_model_config, sizes
 from regard.core.tap import taps
+from regard.models.bit import BiTConfig
 from regard.models.cnn import CNNConfig
+from regard.models.convmixer import ConvMixerConfig
+from regard.models.convnext import ConvNeXtConfig
 from regard.models.lrnet import LRNetConfig
+from regard.models.mixer import MixerConfig
 from regard.models.resnet import ResNetConfig
 from regard.models.stand_alone import StandAloneConfig
 from regard.models.wide_resnet import WideResNetConfig
@@ -27,10 +31,16 @@ CONFIGS: dict[str, ModelConfig] = {
     "resnet_padded": ResNetConfig(width=6, num_blocks=(1, 2), padded_shortcut=True),
     "resnet_bottleneck": ResNetConfig(width=6, num_blocks=(1, 2), block="bottleneck", stem="imagenet"),
     "resnet_non_local": ResNetConfig(width=6, num_blocks=(1, 1, 1), non_local_after=(1, 3), num_heads=3),
-    "stand_alone": StandAloneConfig(width=8, num_blocks=(1, 2), num_heads=2, window=3),
-    "stand_alone_stem": StandAloneConfig(width=9, num_blocks=(1, 1), num_heads=3, window=4, stem="attention"),
-    "lrnet": LRNetConfig(width=5, inner_width=7, num_blocks=(1, 2), channels_per_group=3, window=3),
-    "lrnet_stem": LRNetConfig(width=5, inner_width=6, num_blocks=(1, 1), channels_per_group=4, window=5, stem_stride=2),
+    "mixer": MixerConfig(image_size=12, patch_size=3, width=10, num_blocks=2, token_width=7, feed_forward_width=13),
+    "convmixer": ConvMixerConfig(width=10, num_blocks=2, kernel_size=3),
+    "convnext": ConvNeXtConfig(width=6, num_blocks=(1, 2), kernel_size=3),
+    "bit": BiTConfig(width=6, num_blocks=(1, 2), num_groups=3),
+    "stand_alone": StandAloneConfig(width=8, num_blocks=(1, 2), num_heads=2, window_size=3),
+    "stand_alone_stem": StandAloneConfig(width=9, num_blocks=(1, 1), num_heads=3, window_size=4, stem="attention"),
+    "lrnet": LRNetConfig(width=5, inner_width=7, num_blocks=(1, 2), channels_per_group=3, window_size=3),
+    "lrnet_stem": LRNetConfig(
+        width=5, inner_width=6, num_blocks=(1, 1), channels_per_group=4, window_size=5, stem_stride=2
+    ),
     "wide_resnet": WideResNetConfig(width=5, widening=2, num_blocks=(1, 2)),
 }
 
@@ -83,3 +93,16 @@ def test_parameters_of_the_course(size: str, parameters: int) -> None:
     with torch.device("meta"):
         model = models["cnn"].build(sizes[size](), 10, 3)
     assert sum(parameter.numel() for parameter in model.parameters()) == parameters
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (MixerConfig(image_size=10, patch_size=3), "multiple"),
+        (ConvMixerConfig(kernel_size=4), "odd"),
+        (BiTConfig(width=6, num_groups=4), "4 groups"),
+    ],
+)
+def test_sizes_that_do_not_fit(config: ModelConfig, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build(config)

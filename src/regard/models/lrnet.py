@@ -50,7 +50,7 @@ class LRNetConfig(ModelConfig):
     """Bottlenecks of each stage."""
     channels_per_group: int = 8
     """Channels that share one map of weights (m)."""
-    window: int = 7
+    window_size: int = 7
     """Rows and columns around a position that it attends to."""
     stem_stride: Literal[1, 2] = 1
     """Whether the first local relation halves the resolution, and a pooling after it once more."""
@@ -94,7 +94,9 @@ class LRNet(nn.Module):
 
 
 def _relation(config: LRNetConfig, width: int, stride: int, queries: str, keys: str) -> LocalRelation:
-    return LocalRelation(width, config.channels_per_group, config.window, stride=stride, queries=queries, keys=keys)
+    return LocalRelation(
+        width, config.channels_per_group, config.window_size, stride=stride, queries=queries, keys=keys
+    )
 
 
 def _bottleneck(config: LRNetConfig, number: int, outputs: int, inputs: int, stride: int) -> Bottleneck:
@@ -111,7 +113,7 @@ def _bottleneck(config: LRNetConfig, number: int, outputs: int, inputs: int, str
 @sizes.register("lrnet_cifar")
 def lrnet_cifar() -> LRNetConfig:
     """Small, for pictures of 32 x 32; ours."""
-    return LRNetConfig(num_blocks=(2, 2, 2), window=5)
+    return LRNetConfig(num_blocks=(2, 2, 2), window_size=5)
 
 
 @sizes.register("lrnet50")

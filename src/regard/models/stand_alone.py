@@ -39,7 +39,7 @@ class StandAloneConfig(ModelConfig):
     """Bottlenecks of each stage."""
     num_heads: int = 4
     """Heads of every attention; they share its channels evenly."""
-    window: int = 7
+    window_size: int = 7
     """Rows and columns around a position that it attends to."""
     stem: Literal["small", "imagenet", "attention"] = "small"
     """Convolution at full resolution, ResNet's convolution to a quarter of it, or attention in blocks to a quarter."""
@@ -104,7 +104,7 @@ def _bottleneck(config: StandAloneConfig, number: int, width: int, inputs: int, 
     axis = f"stage_{number - 1 if stride > 1 else number}"
 
     def attention(width: int, stride: int) -> nn.Module:
-        return StandAloneSelfAttention(width, config.num_heads, config.window, stride=stride, axis=axis)
+        return StandAloneSelfAttention(width, config.num_heads, config.window_size, stride=stride, axis=axis)
 
     return Bottleneck(inputs, width, stride, spatial=attention)
 
@@ -112,7 +112,7 @@ def _bottleneck(config: StandAloneConfig, number: int, width: int, inputs: int, 
 @sizes.register("sasa_resnet20_cifar")
 def sasa_resnet20_cifar() -> StandAloneConfig:
     """20 layers for pictures of 32 x 32, with a convolution first; ours."""
-    return StandAloneConfig(num_blocks=(2, 2, 2), window=5)
+    return StandAloneConfig(num_blocks=(2, 2, 2), window_size=5)
 
 
 @sizes.register("sasa_resnet29_cifar")
