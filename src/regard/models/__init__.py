@@ -1,5 +1,43 @@
 """The models, one file each; importing this package fills the registry."""
 
-from regard.models import cho, deit, luong, rnnsearch, sutskever, swin, swinv2, transformer, vit
+from regard.models import (
+    bit,
+    cho,
+    cnn,
+    convmixer,
+    convnext,
+    deit,
+    lrnet,
+    luong,
+    mixer,
+    resnet,
+    rnnsearch,
+    stand_alone,
+    sutskever,
+    swin,
+    swinv2,
+    transformer,
+    vit,
+    wide_resnet,
+)
 
-__all__ = ["cho", "deit", "luong", "rnnsearch", "sutskever", "swin", "swinv2", "transformer", "vit"]
+__all__ = [
+    "bit",
+    "cho",
+    "cnn",
+    "convmixer",
+    "convnext",
+    "deit",
+    "lrnet",
+    "luong",
+    "mixer",
+    "resnet",
+    "rnnsearch",
+    "stand_alone",
+    "sutskever",
+    "swin",
+    "swinv2",
+    "transformer",
+    "vit",
+    "wide_resnet",
+]

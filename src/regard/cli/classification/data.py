@@ -58,7 +58,8 @@ def _described(config: PictureConfig, corpus: PictureCorpus) -> dict[str, Any]:
 def _show(described: dict[str, Any], corpus: PictureCorpus) -> None:
     form = corpus.form
     show(
-        f"{described['source']}: {form.height} x {form.width} pixels, {form.channels} channels, {form.num_classes} classes"
+        f"{described['source']}: {form.height} x {form.width} pixels, {form.channels} channels, "
+        f"{form.num_classes} classes"
     )
     mean, std = (", ".join(f"{value:.4f}" for value in values) for values in (form.mean, form.std))
     show(f"normalised by the mean {mean} and the standard deviation {std} of the training pictures")
