@@ -12,14 +12,14 @@ from regard.attention import mechanisms
 from regard.cli.options import Shared, import_plugins, parse
 from regard.cli.output import show, show_json, table
 from regard.core.axes import axis_kinds
-from regard.core.models import models
+from regard.core.models import models, sizes
 from regard.data.multi30k import LANGUAGES, TESTS
 from regard.data.tokenizers import tokenizer_kinds
 from regard.layers.positions import positions
 from regard.layers.recurrent import cells
 from regard.recipes import recipes
 
-Kind = Literal["recipes", "models", "mechanisms", "positions", "cells", "tokenizers", "datasets", "axes"]
+Kind = Literal["recipes", "models", "mechanisms", "positions", "cells", "tokenizers", "datasets", "axes", "sizes"]
 
 DESCRIPTION = """What can be chosen, with a line on each.
 
@@ -34,7 +34,7 @@ class ListOptions(Shared):
     """What to list."""
 
     kind: tyro.conf.Positional[Annotated[Kind | None, tyro.conf.arg(metavar="KIND")]] = None
-    """recipes, models, mechanisms, positions, cells, tokenizers, datasets or axes; all of them when left out."""
+    """recipes, models, mechanisms, positions, cells, tokenizers, datasets, axes or sizes; all of them when left out."""
 
 
 def run(argv: list[str]) -> int:
@@ -59,7 +59,8 @@ def _recipes() -> list[dict[str, Any]]:
     listed = []
     for name, recipe in recipes.items():
         config = recipe()
-        data = f"{config.data.source} {config.data.source_language}-{config.data.target_language}"
+        languages = [getattr(config.data, f"{side}_language", "") for side in ("source", "target")]
+        data = " ".join([config.data.source, "-".join(filter(None, languages))]).strip()
         entry = {"name": name, "description": first_line(recipe), "model": config.model.kind, "data": data}
         listed.append({**entry, "expected": config.expected})
     return listed
@@ -80,6 +81,11 @@ def _datasets() -> list[dict[str, Any]]:
             "description": f"29,000 picture captions in {', '.join(LANGUAGES)}; tests: {', '.join(TESTS)}.",
         },
         {"name": "files", "description": "Your own: --data.train PATH.tsv, or SOURCE,TARGET; plain or gzip."},
+        {"name": "shapes", "description": "Generated pictures of shapes whose places are known; needs no download."},
+        {"name": "cifar10, cifar100", "description": "50,000 and 10,000 pictures of 32 x 32 in 10 or 100 classes."},
+        {"name": "mnist, fashion_mnist", "description": "60,000 and 10,000 grey pictures of 28 x 28 in 10 classes."},
+        {"name": "svhn", "description": "House numbers in the street, 32 x 32."},
+        {"name": "folder", "description": "Your own pictures: --data.root FOLDER, with a folder for each class."},
     ]
 
 
@@ -96,6 +102,7 @@ LISTS: dict[Kind, Callable[[], list[dict[str, Any]]]] = {
     "tokenizers": _named(tokenizer_kinds),
     "datasets": _datasets,
     "axes": _named(axis_kinds),
+    "sizes": _named(sizes),
 }
 
 

@@ -163,7 +163,7 @@ def build_classifier(config: ClassificationRunConfig, form: PictureForm) -> nn.M
 
 
 run_kinds.register("classification")(
-    RunKind(ClassificationRunConfig, "classifier", PreparedClassification.read, open_classification)
+    RunKind(ClassificationRunConfig, "classifier", "accuracy", PreparedClassification.read, open_classification)
 )
 
 

@@ -54,6 +54,8 @@ class RunKind:
     config: type[RunConfig]
     family: Family
     """The models that can do this task."""
+    headline: str
+    """The measure by which results are chosen and compared; more is better."""
     prepare: Callable[..., Prepared]
     open: Callable[..., Run]
 

@@ -2,7 +2,7 @@
 
 What is trained already is not trained again, and a run that was stopped goes on; but the config of a run has to be
 the recipe's, or its numbers would be another recipe's. Of the weights of the best validation and the averaged ones
-those are taken that translate the validation part better; only then is the test part looked at.
+those are taken that do better on the validation part, by the task's own measure; only then is the test part looked at.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_json
 from regard.recipes.config import RunConfig, read_run_config, recipes
 from regard.recipes.machine import describe_commit, describe_machine, forget_peak_memory
-from regard.recipes.run import Run, explain, open_run, prepare, reached, read_config
+from regard.recipes.run import Run, explain, kind_of_run, open_run, prepare, reached, read_config
 from regard.training import RunFolder
 from regard.training.checkpoints import checkpoint_name, read_state
 
@@ -31,6 +31,9 @@ PUBLISHED = (
     "rnnsearch-multi30k-fr",
     "cho-multi30k-fr",
 )
+
+SAID = {"bleu": "BLEU {:.1f}", "chrf": "chrF {:.1f}", "accuracy": "{:.1f} % right"}
+"""How the table says a measure."""
 
 START, END = "<!-- results:start -->", "<!-- results:end -->"
 """Between these lines a text, such as the README, shows the table."""
@@ -95,15 +98,18 @@ def read_results(out: Path) -> list[dict[str, Any]]:
 def markdown_table(results: Sequence[dict[str, Any]]) -> str:
     """The table of the README."""
     lines = [
-        "| recipe | parameters | training | BLEU | chrF | expected BLEU |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
+        "| recipe | parameters | training | result | expected |",
+        "| --- | ---: | ---: | --- | ---: |",
     ]
     for result in results:
-        metrics, expected = result["metrics"], result["expected"].get("bleu")
-        aim = "" if expected is None else f"{expected:g} ({'reached' if result['reached']['bleu'] else 'missed'})"
+        metrics, expected = result["metrics"], result["expected"]
+        said = ", ".join(text.format(metrics[name]) for name, text in SAID.items() if name in metrics)
+        aims = [
+            f"{number:g} ({'reached' if result['reached'][name] else 'missed'})" for name, number in expected.items()
+        ]
         lines.append(
             f"| {result['recipe']} | {result['parameters'] / 1e6:.1f} M | {result['seconds'] / 60:.0f} min "
-            f"| {metrics['bleu']:.1f} | {metrics['chrf']:.1f} | {aim} |"
+            f"| {said} | {', '.join(aims)} |"
         )
     return "\n".join(lines)
 
@@ -183,14 +189,15 @@ def _is_finished(folder: RunFolder, config: RunConfig) -> bool:
 
 def _measure(config: RunConfig, folder: RunFolder, say: Say) -> dict[str, Any]:
     state = read_state(folder.weights("last"))
+    headline = kind_of_run(config).headline
     validation = {}
     for name in _candidates(folder, state):
-        say(f"{config.recipe}: translating the validation part with {name}")
+        say(f"{config.recipe}: measuring {name} on the validation part")
         measured = open_run(folder.path, name).evaluate("valid")
-        validation[name] = {"loss": measured["loss"], "bleu": measured["bleu"]}
-    chosen = max(validation, key=lambda name: (validation[name]["bleu"], -validation[name]["loss"]))
+        validation[name] = {"loss": measured["loss"], headline: measured[headline]}
+    chosen = max(validation, key=lambda name: (validation[name][headline], -validation[name]["loss"]))
     run: Run = open_run(folder.path, chosen)
-    say(f"{config.recipe}: translating the test part with {chosen}")
+    say(f"{config.recipe}: measuring {chosen} on the test part")
     metrics = run.evaluate("test")
     return {
         "recipe": config.recipe,

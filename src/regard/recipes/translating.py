@@ -198,7 +198,7 @@ def open_translation(folder: RunFolder, config: TranslationRunConfig, weights: s
 
 
 run_kinds.register("translation")(
-    RunKind(TranslationRunConfig, "translator", PreparedTranslation.read, open_translation)
+    RunKind(TranslationRunConfig, "translator", "bleu", PreparedTranslation.read, open_translation)
 )
 
 
