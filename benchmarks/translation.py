@@ -4,7 +4,8 @@
 
 Both sides run in this process, in turn, at the same precision, each round in both orders; a ratio is the median of the
 rounds, so that a noisy machine disturbs both alike. Decoding is checked first: a ratio counts only for equal outputs.
-Sentence lengths are drawn from Multi30k's (mean 15, 4 to 40) or all equal, which is what Marian likes best.
+Sentence lengths are drawn from Multi30k's (mean 15, 4 to 40) or all equal, which is what Marian likes best. Where
+joeynmt is installed (see `joey.py`), its Transformer of the same sizes is trained in turn with the others.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import joey
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -151,7 +153,7 @@ def decoder(model: nn.Module, kind: str, width: int, max_length: int) -> Callabl
 
 
 def in_turn(sides: dict[str, Callable[[], int]], seconds: float) -> dict[str, dict[str, float]]:
-    """Runs both sides alternately for about `seconds`; things per second and the ratio of each round."""
+    """Runs all sides in turn for about `seconds`; things per second, and our ratio to each peer by rounds."""
     speeds: dict[str, list[float]] = {name: [] for name in sides}
     for run in sides.values():
         run()
@@ -164,12 +166,13 @@ def in_turn(sides: dict[str, Callable[[], int]], seconds: float) -> dict[str, di
             things = sides[name]()
             speeds[name].append(things / (time.perf_counter() - begin))
         turn += 1
-    return {name: {"per_second": round(statistics.median(values), 1)} for name, values in speeds.items()} | {
-        "ratio": {
-            "median": round(statistics.median(o / m for o, m in zip(speeds["ours"], speeds["marian"], strict=True)), 2),
-            "rounds": turn,
-        }
+    ratios = {
+        f"ratio_to_{peer}": round(statistics.median(o / p for o, p in zip(speeds["ours"], values, strict=True)), 2)
+        for peer, values in speeds.items()
+        if peer != "ours"
     }
+    medians = {name: {"per_second": round(statistics.median(values), 1)} for name, values in speeds.items()}
+    return {**medians, **ratios, "rounds": turn}
 
 
 def main() -> None:
@@ -189,6 +192,9 @@ def main() -> None:
     for name, dtype in cases:
         marian, ours = make_models()
         steps = {"marian": training_step(marian, "marian", dtype), "ours": training_step(ours, "ours", dtype)}
+        if joey.installed():
+            third = joey.make_model(VOCABULARY, WIDTH, HEADS, LAYERS, FEED_FORWARD)
+            steps["joeynmt"] = joey.training_step(third, dtype)
 
         def train(kind: str, steps: dict = steps, data: list = sets[name]) -> int:  # type: ignore[type-arg]
             for source, target in data:

@@ -108,5 +108,5 @@ def resnet_cifar10() -> ClassificationRunConfig:
 @recipes.register("vit-cifar10")
 def vit_cifar10() -> ClassificationRunConfig:
     """A compact Vision Transformer on CIFAR-10"""
-    model = ViTConfig(image_size=32, patch_size=4, width=192, num_heads=3, num_blocks=6, feed_forward_width=384)
+    model = ViTConfig(image_size=32, patch_size=4, width=192, num_heads=4, num_blocks=6, feed_forward_width=384)
     return _cifar("vit-cifar10", model, _training(60, 1e-3, warmup_steps=1500), label_smoothing=0.1)
