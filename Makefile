@@ -12,10 +12,10 @@ help:  ## this list
 
 setup: $(STAMP)  ## make .venv with Regard and its tools
 
-# torch first and by its exact version: that build may lie ready where a newest one would be fetched.
+# torch and torchvision first and by their exact versions: each build of the one goes with one of the other.
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' constraints.txt)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep -E '^torch(vision)?==' constraints.txt)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lint]'
 	touch $(STAMP)
 

@@ -61,6 +61,12 @@ def regard(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
     return call
 
 
+_LITTLE = {
+    "translation": {"num_sentences": 60},
+    "classification": {"num_pictures": 40, "size": 32, "batch_size": 10},
+}
+
+
 def tiny(name: str, **training: Any) -> RunConfig:
     """A recipe with a model that trains in a moment."""
     config: RunConfig = recipes[name]()
@@ -69,7 +75,7 @@ def tiny(name: str, **training: Any) -> RunConfig:
     return config.model_copy(
         update={
             "model": config.model.model_copy(update=kept),
-            "data": config.data.model_copy(update={"num_sentences": 60}),
+            "data": config.data.model_copy(update=_LITTLE[config.task.kind]),
             "training": config.training.model_copy(
                 update={"max_steps": 2, "precision": "float32", "tensorboard": False, **training}
             ),
@@ -79,11 +85,13 @@ def tiny(name: str, **training: Any) -> RunConfig:
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Tiny runs of three recipes; not to be changed."""
+    """Tiny runs of some recipes; not to be changed."""
     root = tmp_path_factory.mktemp("trained")
     runs = {}
-    for name in ("rnnsearch", "cho", "transformer"):
+    for name in ("rnnsearch", "cho", "transformer", "vit-shapes", "resnet-cifar10"):
         config = tiny(name)
+        if config.task.kind == "classification":  # none is downloaded
+            config = config.model_copy(update={"data": config.data.model_copy(update={"source": "shapes"})})
         folder = RunFolder.create_at(root / name, name, config.model_dump(mode="json"))
         train(config, folder)
         runs[name] = folder.path

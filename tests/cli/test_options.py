@@ -31,18 +31,20 @@ def test_the_options_are_those_that_were_agreed_on(
     When a change is wanted, replace `options.txt` by what this test says.
     """
     monkeypatch.setenv("COLUMNS", "200")
-    run = str(trained["rnnsearch"])
+    run, pictures = str(trained["rnnsearch"]), str(trained["vit-shapes"])
     first = {"eval": run, "predict": run, "look": run, "train": "rnnsearch", "data": "rnnsearch"}
     calls = [(command, first.get(command)) for command in COMMANDS]
-    calls += [("train", name) for name in ("cho", "sutskever", "luong", "transformer")]
+    calls += [(command, pictures) for command in ("eval", "predict", "look")]
+    calls += [(command, "vit-shapes") for command in ("train", "data")]
+    whole = len(calls)
+    calls += [("train", name) for name in ("cho", "sutskever", "luong", "transformer", "cnn-shapes", "swin-shapes")]
     lines = []
-    for command, argument in calls:
+    for place, (command, argument) in enumerate(calls):
         arguments = [argument] if argument else []
-        shown = " ".join([command, *arguments]).replace(run, "RUN")
+        shown = " ".join([command, *arguments]).replace(run, "RUN").replace(pictures, "PICTURE_RUN")
         offered = _options(regard(command, *arguments, "--help").out)
-        # What is not the model's is the same for every recipe.
-        again = (command, argument) in calls[len(COMMANDS) :]
-        lines += [f"{shown} {name}" for name in offered if not again or name.startswith("--model.")]
+        # What is not the model's is the same for every recipe of a task.
+        lines += [f"{shown} {name}" for name in offered if place < whole or name.startswith("--model.")]
     assert "\n".join(lines) + "\n" == SNAPSHOT.read_text(encoding="utf-8")
 
 

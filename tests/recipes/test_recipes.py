@@ -104,14 +104,14 @@ def test_one_batch_is_learned(config: RunConfig) -> None:
     batches = prepared.batches()
     batch = batches.collate(batches.epoch(0)[0][:6])
     optimizer = torch.optim.AdamW(prepared.model.parameters(), lr=1e-2)
-    losses = []
-    for _ in range(30):
+    losses: list[float] = []
+    while len(losses) < 100 and not (losses and losses[-1] < 0.6 * losses[0]):
         loss = prepared.loss(prepared.model, batch)
         (loss.total / loss.count).backward()
         optimizer.step()
         optimizer.zero_grad()
         losses.append(loss.total.item() / loss.count)
-    assert losses[-1] < 0.7 * losses[0]
+    assert losses[-1] < 0.6 * losses[0]
 
 
 def test_every_recipe_reads_the_parts_it_is_measured_on(config: RunConfig, tmp_path: Path) -> None:
