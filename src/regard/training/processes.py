@@ -64,7 +64,8 @@ class Circle:
         several = dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
         self.size = dist.get_world_size() if several else 1
         self.rank = dist.get_rank() if several else 0
-        self._group = dist.new_group(backend="gloo") if several and dist.get_backend() != "gloo" else None
+        # Everybody belongs to it, though torch's annotation allows for those who do not.
+        self._group: Any = dist.new_group(backend="gloo") if several and dist.get_backend() != "gloo" else None
 
     def share(self, numbers: list[float]) -> list[list[float]]:
         """Everybody's numbers, in the order of the ranks."""
