@@ -42,7 +42,7 @@ def assert_as_if_never_interrupted(path, trainer, tmp_path, **options):
         state = load_model_weights(mine, RunFolder.open(path).weights(which))
         expected = load_model_weights(theirs, whole.folder.weights(which))
         assert_same_weights(mine, theirs)
-        drop = {"seconds", "peak_memory", "interval", "checksum", "files"}
+        drop = {"seconds", "cpu_seconds", "peak_memory", "interval", "checksum", "files"}
         assert {name: state[name] for name in state.keys() - drop} == {
             name: expected[name] for name in expected.keys() - drop
         }

@@ -337,6 +337,7 @@ def test_the_result_and_the_state_tell_time_and_memory(tmp_path):
     result = toy_trainer(tmp_path / "run").fit()
     state = load_model_weights(ToyModel(), result.weights)
     assert 0 < state["seconds"] <= result.seconds < 600
+    assert 0 < state["cpu_seconds"] < 600
     assert 10**7 < state["peak_memory"] <= result.peak_memory
 
 

@@ -207,6 +207,7 @@ def _measure(config: RunConfig, folder: RunFolder, say: Say) -> dict[str, Any]:
         "machine": describe_machine(),
         "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
         "seconds": round(state["seconds"], 1),
+        "cpu_seconds": round(state["cpu_seconds"], 1),
         "peak_memory": state["peak_memory"],
         "steps": state["step"],
         "epochs": state["epoch"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import resource
 import sys
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,7 @@ class Keeper:
         self.complaints: list[str] = []
         """Damaged checkpoints that were passed over."""
         self._source: str | None = None
+        self._cpu_seconds_before = -time.process_time()
 
     def begin(self, resume: bool) -> RunState:
         """The state to start from; on resuming the weights are loaded, before any wrapper sees the model."""
@@ -62,7 +64,9 @@ class Keeper:
         self._source, self.complaints = on_main(choose)
         if self._source is None:
             return RunState()
-        return RunState.load(load_model_weights(self.model, self.store.path / self._source))
+        state = RunState.load(load_model_weights(self.model, self.store.path / self._source))
+        self._cpu_seconds_before += state.cpu_seconds
+        return state
 
     def restore_optimizer(self, optimizer: optim.Optimizer) -> None:
         """The second half of resuming, once the optimizer belongs to the prepared model."""
@@ -90,6 +94,7 @@ class Keeper:
             state.to_average = [*state.to_average, name][-self.config.average_last :]
         state.scaler = {} if self.accelerator.scaler is None else self.accelerator.scaler.state_dict()
         state.peak_memory = max(state.peak_memory, peak_memory(self.accelerator.device))
+        state.cpu_seconds = self._cpu_seconds_before + time.process_time()
 
         def write() -> None:
             files = {MODEL_FILE: model_tensors, OPTIMIZER_FILE: optimizer_tensors}

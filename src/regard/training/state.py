@@ -68,6 +68,8 @@ class RunState:
     """A validation at this step was begun, but not finished."""
     to_average: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    """Of all cores, in the main process: what a run costs, however busy the machine was with other things."""
     peak_memory: int = 0
     scaler: dict[str, Any] = field(default_factory=dict)
     interval: Interval = field(default_factory=Interval)
@@ -77,7 +79,7 @@ class RunState:
 
     @classmethod
     def load(cls, saved: Mapping[str, Any]) -> RunState:
-        known = {entry.name: saved[entry.name] for entry in fields(cls)}
+        known = {entry.name: saved[entry.name] for entry in fields(cls) if entry.name in saved}
         return cls(**{**known, "interval": Interval(**known["interval"])})
 
     def is_better(self, metrics: Mapping[str, float], config: TrainingConfig) -> bool:
