@@ -6,6 +6,8 @@
         model(source, target)
     recording["decoder.2.cross"].weights(head=3)
 
+    model = regard.load_pretrained("downloads/vit")  # saved by timm, transformers or torchvision
+
     run = regard.open_run("runs/rnnsearch/...")     # what `regard train` left behind
     run.translate(["The cat sleeps ."])
 
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from regard import attention, core, data, models, plots, recipes, recording, tasks, training
     from regard.attention import mechanisms
+    from regard.pretrained.load import load_pretrained
     from regard.recipes.run import Run, open_run
     from regard.recording import Recording, record
 
@@ -32,6 +35,7 @@ __all__ = [
     "attention",
     "core",
     "data",
+    "load_pretrained",
     "mechanisms",
     "models",
     "open_run",
@@ -46,6 +50,7 @@ __all__ = [
 _HOMES = {
     "Recording": "regard.recording",
     "Run": "regard.recipes.run",
+    "load_pretrained": "regard.pretrained.load",
     "mechanisms": "regard.attention",
     "open_run": "regard.recipes.run",
     "record": "regard.recording",
