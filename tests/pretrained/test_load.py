@@ -1,4 +1,4 @@
-"""`load_pretrained` reads what timm, `transformers` and torchvision write: equal logits, or a name for what is wrong."""
+"""`load_pretrained` reads what timm, `transformers` and torchvision write: equal logits, or a name for the fault."""
 
 from __future__ import annotations
 

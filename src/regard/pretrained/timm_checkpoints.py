@@ -82,4 +82,4 @@ def _whole(value: Any, what: str) -> int | None:
 
 
 def _side(arguments: Mapping[str, Any], ours: Any, otherwise: int) -> int:
-    return _whole(arguments.get("img_size"), "img_size") or getattr(ours, "image_size", otherwise)
+    return int(_whole(arguments.get("img_size"), "img_size") or getattr(ours, "image_size", otherwise))

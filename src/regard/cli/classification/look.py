@@ -9,26 +9,30 @@ from typing import Annotated
 import tyro
 from matplotlib.figure import Figure
 
+from regard.cli.classification.opening import open_classifier, parse_place
 from regard.cli.options import Shared
 from regard.cli.output import show, show_json
-from regard.cli.running import parse_run
 from regard.core.axes import Grid
 from regard.core.errors import ConfigError
 from regard.plots import draw_layers, draw_overlay, save
-from regard.recipes.classifying import PictureLook
-from regard.recipes.run import open_run
+from regard.recipes.checkpoints import PretrainedClassifier
+from regard.recipes.classifying import ClassificationRun, PictureLook
 from regard.recording import Recording
+from regard.tasks.classification import occlusion
 
 ENDINGS = (".png", ".svg", ".pdf", ".regard")
 
 DESCRIPTION = """Draws where a trained run looks in a picture: over the picture, the mean of the heads and each head.
 The position that looks is the class token, or all of them together, or the one named by --query.
+RUN may be a checkpoint of timm, transformers or torchvision: a folder, a file, or hf-hub:OWNER/MODEL. Of a checkpoint
+without attention it is drawn where covering the picture lowers the probability of its class.
 
 examples:
   regard look RUN cat.jpg
   regard look RUN cat.jpg --tap encoder.3.attention --query 17 --out cat.svg
   regard look RUN cat.jpg --tap "encoder.*" --out heads.png
-  regard look RUN cat.jpg --out cat.regard"""
+  regard look RUN cat.jpg --out cat.regard
+  regard look downloads/resnet50.pth cat.jpg"""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class LookOptions(Shared):
 
     out: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE")] = ()
     """Files to write, one or several: .png, .svg, .pdf or .regard (the recording). A .png in the run's folder when
-    left out."""
+    left out; for a checkpoint, PICTURE-look.png here."""
 
     tap: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None
     """The attention to draw; the last one that looks at the picture when left out. A pattern draws every head of
@@ -57,17 +61,18 @@ class LookOptions(Shared):
 
 
 def run(argv: list[str]) -> int:
-    options, folder, _ = parse_run(LookOptions, argv, prog="look", description=DESCRIPTION)
+    options, place = parse_place(LookOptions, argv, prog="look", description=DESCRIPTION)
     for path in options.out:
         if path.suffix.lower() not in ENDINGS:
             raise ConfigError(f"{path}: a file to look at ends in {', '.join(ENDINGS)}; choose one of them.")
-    look = open_run(folder.path, options.weights).look(options.picture)
+    opened = open_classifier(place, options.weights)
+    look = opened.look(options.picture)
     pattern = options.tap is not None and bool(set("*?[") & set(options.tap))
     if not pattern:
         tap = options.tap or last_tap(look.recording)
         look.recording[tap]  # a wrong name is said before anything is written
     files = []
-    for path in options.out or (folder.path / "look" / f"{options.picture.stem}.png",):
+    for path in options.out or (_usual_place(opened, options.picture),):
         files.append(
             look.recording.save(path) if path.suffix.lower() == ".regard" else save(_draw(look, options), path)
         )
@@ -82,6 +87,12 @@ def run(argv: list[str]) -> int:
     for path in files:
         show(f"wrote {path}")
     return 0
+
+
+def _usual_place(opened: ClassificationRun | PretrainedClassifier, picture: Path) -> Path:
+    if isinstance(opened, ClassificationRun):
+        return opened.folder.path / "look" / f"{picture.stem}.png"
+    return Path(f"{picture.stem}-look.png")
 
 
 def last_tap(recording: Recording) -> str:
@@ -101,4 +112,5 @@ def _draw(look: PictureLook, options: LookOptions) -> Figure:
     tap = options.tap or last_tap(look.recording)
     name, probability = look.prediction.names[0], look.prediction.probabilities[0]
     title = f"{name} ({100 * probability:.0f} %), {tap}" if options.query is None else None
-    return draw_overlay(look.recording, tap, query=options.query, title=title, dark=options.dark)
+    query = 0 if tap == occlusion.ADDRESS and options.query is None else options.query
+    return draw_overlay(look.recording, tap, query=query, title=title, dark=options.dark)

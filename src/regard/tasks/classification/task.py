@@ -129,11 +129,18 @@ class ClassificationTask:
         axes = model.axes(*images.shape[2:])
         used = {role for pair in recording.roles.values() for role in pair}
         recording.label(**{role: [axis] * len(images) for role, axis in axes.items() if role in used})
-        recording.outputs["pictures"] = [_png(picture) for picture in self.form.restore(images)]
-        recording.outputs["predictions"] = [
-            self._prediction(row, 5).to_json() for row in output.logits.float().softmax(dim=1)
-        ]
+        found = [self._prediction(row, 5) for row in output.logits.float().softmax(dim=1)]
+        recording.outputs.update(self.shown(images, found))
         return recording
+
+    def shown(
+        self, images: Float[Tensor, "batch channels height width"], predictions: Sequence[Prediction]
+    ) -> dict[str, Any]:
+        """What a recording of pictures holds beside its relations."""
+        return {
+            "pictures": [_png(picture) for picture in self.form.restore(images)],
+            "predictions": [prediction.to_json() for prediction in predictions],
+        }
 
     def _prediction(self, probabilities: Float[Tensor, "classes"], top: int | None) -> Prediction:
         values, places = probabilities.topk(min(top or self.form.num_classes, self.form.num_classes))
