@@ -82,4 +82,5 @@ def _whole(value: Any, what: str) -> int | None:
 
 
 def _side(arguments: Mapping[str, Any], ours: Any, otherwise: int) -> int:
-    return int(_whole(arguments.get("img_size"), "img_size") or getattr(ours, "image_size", otherwise))
+    given = _whole(arguments.get("img_size"), "img_size")
+    return int(getattr(ours, "image_size", otherwise)) if given is None else given

@@ -21,14 +21,13 @@ from regard.data.pictures.config import PictureConfig
 from regard.data.pictures.dataset import PictureCorpus, PictureSet, load_pictures
 from regard.data.pictures.decode import decode
 from regard.data.pictures.form import PictureForm
-from regard.recipes.config import RunConfig, RunKind, run_kinds
+from regard.recipes.config import RunConfig, RunKind, recipes, run_kinds
 from regard.recipes.run import Prepared, Run, build_model, checked_part
+from regard.recipes.starting import PICTURE_FORM, StartConfig, freeze, prepared_as, read_start, start, started_model
 from regard.recording import Recording
 from regard.tasks.classification import ClassificationConfig, ClassificationTask, Prediction
 from regard.training import RunFolder
 from regard.training.precision import autocast, resolve_precision
-
-PICTURE_FORM = "picture_form.json"
 
 Picture = str | Path | UInt8[np.ndarray, "_ _ 3"]
 """A file, or a decoded picture."""
@@ -41,14 +40,25 @@ class ClassificationRunConfig(RunConfig):
     """Which pictures, and how they are varied and batched."""
     task: ClassificationConfig = ClassificationConfig()
     """Loss and measures."""
+    start: StartConfig = StartConfig()
+    """Which weights the training starts from."""
 
     def with_source(self) -> Self:
-        if self.data.root is None or self.data.source == "folder":
-            return self
-        return self.model_copy(update={"data": self.data.model_copy(update={"source": "folder"})})
+        found: dict[str, Any] = {}
+        if self.data.root is not None and self.data.source != "folder":
+            found["data"] = self.data.model_copy(update={"source": "folder"})
+        if self.start.checkpoint is not None:
+            usual = recipes[self.recipe]().model if self.recipe in recipes else self.model
+            found["model"] = started_model(read_start(self.start.checkpoint), self.model, usual)
+        return self.model_copy(update=found) if found else self
 
     def absolute(self) -> Self:
-        return self.model_copy(update={"data": self.data.absolute()})
+        found: dict[str, Any] = {"data": self.data.absolute()}
+        place = self.start.checkpoint
+        if place is not None and Path(place).expanduser().exists():
+            path = str(Path(place).expanduser().absolute())
+            found["start"] = self.start.model_copy(update={"checkpoint": path})
+        return self.model_copy(update=found)
 
 
 @dataclass(frozen=True)
@@ -123,7 +133,16 @@ class PreparedClassification(Prepared):
             if progress is not None:
                 progress(f"reading the pictures of {config.data.source}")
             corpus = load_pictures(config.data, form, parts=("train", "valid"))
+        # A run that goes on has its weights, and the form of its pictures, in its folder.
+        checkpoint = None
+        if config.start.checkpoint is not None and resume is None:
+            checkpoint = read_start(config.start.checkpoint)
+            corpus = prepared_as(checkpoint, corpus)
         model = build_classifier(config, corpus.form)
+        if checkpoint is not None:
+            start(model, checkpoint, corpus.form.class_names)
+        if config.start.frozen:
+            freeze(model)
         return cls(config, corpus, model, ClassificationTask(config.task, corpus.form))
 
     @property

@@ -39,7 +39,7 @@ class RunConfig(Config):
     """What this recipe is meant to reach on its test part; `regard eval` compares."""
 
     def with_source(self) -> Self:
-        """With the source of data that the files which were named can only mean."""
+        """With the source of data, and the model, that the files which were named can only mean."""
         return self
 
     def absolute(self) -> Self:

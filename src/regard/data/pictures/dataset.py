@@ -88,6 +88,10 @@ class PictureCorpus:
         assert name in self._parts, f"the {name} part was not asked for"
         return self._parts[name]
 
+    def has(self, name: Part) -> bool:
+        """Whether this part was asked for."""
+        return name in self._parts
+
     @property
     def train(self) -> PictureSet:
         return self.part("train")
