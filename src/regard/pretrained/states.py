@@ -15,6 +15,7 @@ from regard.core.models import ModelConfig
 from regard.pretrained.bit import timm_to_bit
 from regard.pretrained.convnext import timm_to_convnext, torchvision_to_convnext
 from regard.pretrained.mixers import timm_to_convmixer, timm_to_mixer
+from regard.pretrained.mvit import timm_to_mvitv2, torchvision_to_mvit
 from regard.pretrained.resnet import torchvision_to_resnet
 from regard.pretrained.timm_swin import timm_to_swin, timm_to_swinv2
 from regard.pretrained.timm_vit import timm_to_deit, timm_to_vit
@@ -63,6 +64,12 @@ FAMILIES = (
     Family("timm's Swin V2", "layers.0.blocks.0.attn.logit_scale", _swinv2),
     Family("timm's Swin", "layers.0.blocks.0.attn.qkv.weight", lambda state, _: timm_to_swin(state)),
     Family("timm's ConvNeXt", "stages.0.blocks.0.conv_dw.weight", lambda state, _: timm_to_convnext(state)),
+    Family(
+        "timm's MViTv2",
+        "stages.0.blocks.0.attn.pool_k.weight",
+        lambda state, facts: timm_to_mvitv2(state, facts.image_size),
+    ),
+    Family("torchvision's MViT", "pos_encoding.class_token", lambda state, _: torchvision_to_mvit(state)),
     Family("timm's MLP-Mixer", "blocks.0.mlp_tokens.fc1.weight", lambda state, _: timm_to_mixer(state)),
     Family("timm's ConvMixer", "blocks.0.0.fn.0.weight", lambda state, _: timm_to_convmixer(state)),
     Family("timm's BiT", "stem.conv.weight", lambda state, _: timm_to_bit(state)),
