@@ -127,7 +127,7 @@ def test_films_are_refused() -> None:
 
 def test_recorded_scores_are_those_of_the_paper() -> None:
     """Weights from the small form against a softmax with E written out for all pairs."""
-    config = models["mvitv2"].config(image_size=24, width=8, num_blocks=(1, 1), class_token=True)
+    config = models["mvitv2"].config(image_size=24, width=8, num_blocks=(1, 1), num_class_tokens=1)
     torch.manual_seed(0)
     model = models["mvitv2"].build(config, CLASSES, 3).eval()
     attention = model.stages[1][0].attention
@@ -151,3 +151,12 @@ def test_recorded_scores_are_those_of_the_paper() -> None:
             vector = rows[i // 4, j // 4] + columns[i % 4, j % 4]
             scores[0, :, 1 + i, 1 + j] += queries[0, :, 1 + i] @ vector
     torch.testing.assert_close(weights, scores.softmax(-1)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_with_a_class_token_only_the_last_queries_reach_nothing() -> None:
+    config = models["mvitv2"].config(image_size=48, width=8, num_blocks=(1, 2), num_class_tokens=1)
+    model = models["mvitv2"].build(config, CLASSES, 3)
+    model(torch.randn(2, 3, 48, 48)).logits.square().sum().backward()
+    still = {name for name, parameter in model.named_parameters() if not parameter.grad.any()}
+    last = "stages.1.1.attention"
+    assert still == {f"{last}.query_pooling.convolution.weight", f"{last}.offsets.rows", f"{last}.offsets.columns"}

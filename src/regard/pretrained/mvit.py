@@ -66,7 +66,7 @@ def timm_to_mvitv2(
     widened = "stages.1.blocks.0.shortcut_proj_attn.weight" in reader
     config = MViTv2Config(
         image_size=image_size,
-        class_token=class_token,
+        num_class_tokens=int(class_token),
         widen="attention" if widened or len(num_blocks) == 1 else "feed_forward",
         **_sizes(reader, patch_size, num_blocks, key_stride),
     )
