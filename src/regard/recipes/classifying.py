@@ -182,7 +182,14 @@ def build_classifier(config: ClassificationRunConfig, form: PictureForm) -> nn.M
 
 
 run_kinds.register("classification")(
-    RunKind(ClassificationRunConfig, "classifier", "accuracy", PreparedClassification.read, open_classification)
+    RunKind(
+        ClassificationRunConfig,
+        "classifier",
+        "accuracy",
+        PreparedClassification.read,
+        open_classification,
+        also=("glimpser",),
+    )
 )
 
 

@@ -58,6 +58,8 @@ class RunKind:
     """The measure by which results are chosen and compared; more is better."""
     prepare: Callable[..., Prepared]
     open: Callable[..., Run]
+    also: tuple[Family, ...] = ()
+    """Further families that can do it."""
 
 
 recipes: Registry[Any] = Registry("recipe")

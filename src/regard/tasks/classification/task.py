@@ -24,6 +24,7 @@ from regard.data.pictures.form import PictureForm
 from regard.recording import Recording, record
 from regard.tasks.classification.config import ClassificationConfig
 from regard.tasks.classification.measures import measure
+from regard.tasks.classification.reinforce import reinforce
 
 
 @final
@@ -58,6 +59,10 @@ class ClassificationTask:
         smoothing = self.config.label_smoothing if model.training else 0.0
         main = _cross_entropy(output.logits, batch.targets, smoothing)
         parts = {name: _cross_entropy(logits, batch.targets, smoothing) for name, logits in output.auxiliary.items()}
+        if output.choices is not None:
+            rewards = _rewards(output.logits, batch.targets)
+            policy, baseline = reinforce(output.choices, rewards)
+            return Loss(main + policy + baseline, len(batch.images), {"main": main, "baseline": baseline})
         if not parts or not model.training:
             return Loss(main, len(batch.images))
         share = self.config.auxiliary_weight
@@ -129,6 +134,7 @@ class ClassificationTask:
         axes = model.axes(*images.shape[2:])
         used = {role for pair in recording.roles.values() for role in pair}
         recording.label(**{role: [axis] * len(images) for role, axis in axes.items() if role in used})
+        recording.outputs.update({name: places.tolist() for name, places in output.drawn.items()})
         found = [self._prediction(row, 5) for row in output.logits.float().softmax(dim=1)]
         recording.outputs.update(self.shown(images, found))
         return recording
@@ -159,6 +165,16 @@ def _cross_entropy(
     smoothing: float,
 ) -> Float[Tensor, ""]:
     return F.cross_entropy(logits.float(), targets, reduction="sum", label_smoothing=smoothing)
+
+
+def _rewards(
+    logits: Float[Tensor, "batch classes"], targets: Int[Tensor, "batch"] | Float[Tensor, "batch classes"]
+) -> Float[Tensor, "batch"]:
+    """1 for a right answer and 0 for a wrong one; of a mixed picture the share of the class that was said."""
+    said = logits.detach().argmax(dim=1)
+    if targets.dim() == 1:
+        return (said == targets).float()
+    return targets.gather(1, said[:, None])[:, 0].float()
 
 
 def _device(model: nn.Module) -> torch.device:
