@@ -69,6 +69,10 @@ class GroupedRelation(Relation):
         groups = torch.arange(self.groups, device=self.query_places.device)
         return replace(self, inner=self.inner.select(self._rows_of(examples, groups)))
 
+    @property
+    def separable(self) -> bool:  # type: ignore[override]
+        return self.inner.separable
+
     def select_heads(self, heads: Int[Tensor, "kept"]) -> GroupedRelation:
         return replace(self, inner=self.inner.select_heads(heads))
 

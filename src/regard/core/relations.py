@@ -40,6 +40,8 @@ class Relation(ABC):
     num_keys: int
     value_norms: Float[Tensor, "batch #groups keys"] | None = None
     """How long the value of each key is, where that was recorded; groups of heads may share values."""
+    separable: ClassVar[bool] = False
+    """Whether heads can be selected."""
 
     @abstractmethod
     def rows(self, start: int, stop: int) -> Float[Tensor, "batch heads rows keys"]:
@@ -49,9 +51,9 @@ class Relation(ABC):
     def select(self, examples: Int[Tensor, "kept"]) -> Self:
         """The same relation for some examples of the batch."""
 
-    @abstractmethod
     def select_heads(self, heads: Int[Tensor, "kept"]) -> Self:
-        """The same relation for some of the heads."""
+        """The same relation for some of the heads; only for forms that keep them apart (`separable`)."""
+        raise NotImplementedError(f"the heads of {type(self).__name__} are not kept apart")
 
     @abstractmethod
     def joined(self, later: Sequence[Self]) -> Self:
@@ -90,9 +92,14 @@ class Relation(ABC):
             return
         for example in range(self.batch):
             one = self.select(torch.tensor([example])) if self.batch > 1 else self
-            for head in range(self.heads):
-                part = one.select_heads(torch.tensor([head])) if self.heads > 1 else one
-                yield slice(example, example + 1), slice(head, head + 1), part
+            for heads, part in one.by_head():
+                yield slice(example, example + 1), heads, part
+
+    def by_head(self) -> list[tuple[slice, Self]]:
+        """Each head by itself, or all together where they are not kept apart."""
+        if not self.separable:
+            return [(slice(None), self)]
+        return [(slice(head, head + 1), self.select_heads(torch.tensor([head]))) for head in range(self.heads)]
 
     @property
     def nbytes(self) -> int:
@@ -109,12 +116,13 @@ class DotRelation(Relation):
     """softmax(scale * queries keys^T + bias), never written out. Heads may share keys in groups."""
 
     form = "dot"
+    separable = True
     queries: Float[Tensor, "batch heads queries width"]
     keys: Float[Tensor, "batch groups keys width"]
     scale: float
     allow: Allow = field(default_factory=Allow)
     bias: OffsetBias | Float[Tensor, "#batch #heads queries keys"] | None = None
-    value_norms: Float[Tensor, "batch #groups keys"] | None = None
+    value_norms: Float[Tensor, "batch #groups keys"] | None = field(default=None, kw_only=True)
 
     @property
     def batch(self) -> int:  # type: ignore[override]
@@ -219,7 +227,7 @@ class DotRelation(Relation):
         offsets = tensors.get("bias_offsets")
         bias = OffsetBias(offsets) if offsets is not None else tensors.get("bias")
         norms = tensors.get("value_norms")
-        return DotRelation(tensors["queries"], tensors["keys"], fields["scale"], allow, bias, norms)
+        return DotRelation(tensors["queries"], tensors["keys"], fields["scale"], allow, bias, value_norms=norms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,8 +235,9 @@ class DenseRelation(Relation):
     """Weights as they were computed."""
 
     form = "dense"
+    separable = True
     dense: Float[Tensor, "batch heads queries keys"]
-    value_norms: Float[Tensor, "batch #groups keys"] | None = None
+    value_norms: Float[Tensor, "batch #groups keys"] | None = field(default=None, kw_only=True)
 
     @property
     def batch(self) -> int:  # type: ignore[override]
@@ -250,22 +259,23 @@ class DenseRelation(Relation):
         return self.dense[:, :, start:stop].float()
 
     def select(self, examples: Int[Tensor, "kept"]) -> DenseRelation:
-        return DenseRelation(self.dense[examples], None if self.value_norms is None else self.value_norms[examples])
+        norms = None if self.value_norms is None else self.value_norms[examples]
+        return DenseRelation(self.dense[examples], value_norms=norms)
 
     def select_heads(self, heads: Int[Tensor, "kept"]) -> DenseRelation:
-        return DenseRelation(self.dense[:, heads], _of_heads(self.value_norms, heads, self.heads))
+        return DenseRelation(self.dense[:, heads], value_norms=_of_heads(self.value_norms, heads, self.heads))
 
     def joined(self, later: Sequence[DenseRelation]) -> DenseRelation:
         num_keys = later[-1].num_keys
         steps = [torch.nn.functional.pad(step.dense, (0, num_keys - step.num_keys)) for step in (self, *later)]
-        return DenseRelation(torch.cat(steps, dim=2), later[-1].value_norms)
+        return DenseRelation(torch.cat(steps, dim=2), value_norms=later[-1].value_norms)
 
     def tensors(self) -> dict[str, Tensor]:
         return _with_norms({"weights": self.dense}, self.value_norms)
 
     @staticmethod
     def restore(tensors: Mapping[str, Tensor], fields: Mapping[str, Any]) -> DenseRelation:
-        return DenseRelation(tensors["weights"], tensors.get("value_norms"))
+        return DenseRelation(tensors["weights"], value_norms=tensors.get("value_norms"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,10 +283,11 @@ class SparseRelation(Relation):
     """For each query the few keys it attends to; a key index of -1 is an unused place."""
 
     form = "sparse"
+    separable = True
     indices: Int[Tensor, "batch heads queries places"]
     values: Float[Tensor, "batch heads queries places"]
     keys: int
-    value_norms: Float[Tensor, "batch #groups keys"] | None = None
+    value_norms: Float[Tensor, "batch #groups keys"] | None = field(default=None, kw_only=True)
 
     @property
     def batch(self) -> int:  # type: ignore[override]
@@ -303,17 +314,17 @@ class SparseRelation(Relation):
 
     def select(self, examples: Int[Tensor, "kept"]) -> SparseRelation:
         norms = None if self.value_norms is None else self.value_norms[examples]
-        return SparseRelation(self.indices[examples], self.values[examples], self.keys, norms)
+        return SparseRelation(self.indices[examples], self.values[examples], self.keys, value_norms=norms)
 
     def select_heads(self, heads: Int[Tensor, "kept"]) -> SparseRelation:
         norms = _of_heads(self.value_norms, heads, self.heads)
-        return SparseRelation(self.indices[:, heads], self.values[:, heads], self.keys, norms)
+        return SparseRelation(self.indices[:, heads], self.values[:, heads], self.keys, value_norms=norms)
 
     def joined(self, later: Sequence[SparseRelation]) -> SparseRelation:
         steps = (self, *later)
         indices = torch.cat([step.indices for step in steps], dim=2)
         values = torch.cat([step.values for step in steps], dim=2)
-        return SparseRelation(indices, values, later[-1].keys, later[-1].value_norms)
+        return SparseRelation(indices, values, later[-1].keys, value_norms=later[-1].value_norms)
 
     def tensors(self) -> dict[str, Tensor]:
         return _with_norms({"indices": self.indices, "values": self.values}, self.value_norms)
@@ -323,7 +334,8 @@ class SparseRelation(Relation):
 
     @staticmethod
     def restore(tensors: Mapping[str, Tensor], fields: Mapping[str, Any]) -> SparseRelation:
-        return SparseRelation(tensors["indices"], tensors["values"], fields["keys"], tensors.get("value_norms"))
+        norms = tensors.get("value_norms")
+        return SparseRelation(tensors["indices"], tensors["values"], fields["keys"], value_norms=norms)
 
 
 def _same_pairs(one: Allow, other: Allow) -> bool:

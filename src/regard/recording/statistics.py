@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.core.relations import Relation, spread
+
+MakeRows = Callable[[Relation, int, int], Tensor]
+"""From a relation and a range of queries to something for each of their keys."""
+
+
+def chosen_rows(
+    relation: Relation, queries: Sequence[int], make: MakeRows
+) -> Float[Tensor, "examples heads rows keys"]:
+    """What `make` gives for these queries: one call for queries beside each other, and no more than is asked for."""
+    if isinstance(queries, range) and queries.step == 1:
+        return make(relation, queries.start, queries.stop)
+    if not queries:
+        return make(relation, 0, 0)
+    return torch.cat([make(relation, query, query + 1) for query in queries], dim=2)
 
 
 def top(

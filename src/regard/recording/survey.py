@@ -27,16 +27,26 @@ LOWEST = torch.finfo(torch.float32).min
 class Survey:
     """What one pass over a relation's rows says; padded queries count in nothing that sums over queries."""
 
-    entropy: Float[Tensor, "examples heads queries"]
+    entropy: Float[Tensor, "*examples heads queries"]
     """How spread each query's weights are, in nats."""
-    largest: Float[Tensor, "examples heads queries"]
+    largest: Float[Tensor, "*examples heads queries"]
     """The largest weight of each query."""
-    received: Float[Tensor, "examples heads keys"]
+    received: Float[Tensor, "*examples heads keys"]
     """How much each key gets from all queries together."""
-    distance: Float[Tensor, "examples heads queries"] | None = None
+    distance: Float[Tensor, "*examples heads queries"] | None = None
     """How far each query looks on average, in the unit of the axes; NaN where it looks at nothing that has a place."""
-    pulled: Float[Tensor, "examples heads vectors keys"] | None = None
+    pulled: Float[Tensor, "*examples heads vectors keys"] | None = None
     """The vectors over queries that were handed in, times the map."""
+
+    def of_first(self, queries: int, keys: int) -> Survey:
+        """That of the first example, cut to so many queries and keys."""
+        return Survey(
+            self.entropy[0, :, :queries],
+            self.largest[0, :, :queries],
+            self.received[0, :, :keys],
+            None if self.distance is None else self.distance[0, :, :queries],
+            None if self.pulled is None else self.pulled[0, :, :, :keys],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +114,7 @@ def _tiles(relation: Relation) -> Iterator[_Tile]:
         parts: list[tuple[slice, list[tuple[slice, Relation]]]] = [(slice(None), [(slice(None), relation)])]
     else:
         parts = [
-            (slice(example, example + 1), _heads(relation.select(torch.tensor([example]))))
+            (slice(example, example + 1), relation.select(torch.tensor([example])).by_head())
             for example in range(relation.batch)
         ]
     for examples, by_head in parts:
@@ -114,10 +124,6 @@ def _tiles(relation: Relation) -> Iterator[_Tile]:
             stop = min(start + size, relation.num_queries)
             for heads, make in makers:
                 yield _Tile(examples, heads, start, stop, *make(start, stop))
-
-
-def _heads(relation: Relation) -> list[tuple[slice, Relation]]:
-    return [(slice(head, head + 1), relation.select_heads(torch.tensor([head]))) for head in range(relation.heads)]
 
 
 def _maker(part: Relation, size: int) -> Callable[[int, int], tuple[Tensor, Tensor]]:
