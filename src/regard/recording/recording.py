@@ -19,7 +19,9 @@ from regard.core.errors import RecordingError, nearest
 from regard.core.relations import Relation
 from regard.recording import file
 from regard.recording.cost import Cost, cost_of
+from regard.recording.flow import flow
 from regard.recording.recorded_map import RecordedMap
+from regard.recording.rollout import Composed, Heads, rollout
 
 __all__ = ["RecordedMap", "Recording"]
 
@@ -81,6 +83,48 @@ class Recording:
     def cost(self) -> Cost:
         """What is kept, beside what the attention matrices would take."""
         return cost_of(self.relations)
+
+    @property
+    def maps(self) -> dict[str, RecordedMap]:
+        """All maps by address."""
+        return {address: self[address] for address in self}
+
+    def rollout(
+        self,
+        *,
+        example: int = 0,
+        rows: int | slice | None = None,
+        start: str | None = None,
+        onto: str | None = None,
+        heads: Heads = "mean",
+        residual: float = 0.5,
+        taps: str = "*",
+    ) -> Composed:
+        """How much each position after the last layer comes from each input position (Abnar and Zuidema's rollout).
+
+        `rows` are positions of the stream `start`, the one that the last map writes to; the result lands on the input
+        `onto`. Its `weights` have a row for each of them. See `regard.recording.rollout`.
+        """
+        options = {"example": example, "rows": rows, "start": start, "onto": onto}
+        return rollout(self.maps, **options, heads=heads, residual=residual, taps=taps)  # type: ignore[arg-type]
+
+    def flow(
+        self,
+        *,
+        example: int = 0,
+        rows: int | slice | None = None,
+        start: str | None = None,
+        onto: str | None = None,
+        heads: Heads = "mean",
+        residual: float = 0.5,
+        taps: str = "*",
+    ) -> Composed:
+        """The most that can flow from positions after the last layer to each input position; options as in `rollout`.
+
+        For tens of positions: each input position is a maximum flow of its own. See `regard.recording.flow`.
+        """
+        options = {"example": example, "rows": rows, "start": start, "onto": onto, "budget": self.budget}
+        return flow(self.maps, **options, heads=heads, residual=residual, taps=taps)  # type: ignore[arg-type]
 
     def save(self, path: str | Path) -> Path:
         """Writes one `.regard` file (see `regard.recording.file`)."""
