@@ -1,4 +1,4 @@
-"""Relevance: hand-worked on three tokens, equal to the paper's rules on whole matrices, gradients equal to autograd's."""
+"""Relevance: hand-worked on three tokens, equal to the paper's rules on whole matrices and to autograd's gradients."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_gradients_of_weights_are_those_of_autograd(kind: str) -> None:
     found = relevance(model, lambda: model(inputs), lambda said: said)
     assert all(part.grad is None for part in model.parameters())
     weights = found.recording["attention"].weights()[:, 0].requires_grad_()
-    model.readout((weights @ inputs)).sin().sum().backward()
+    model.readout(weights @ inputs).sin().sum().backward()
     wanted = (weights.grad * weights).clamp(min=0).detach()
     assert wanted.any()
     torch.testing.assert_close(found.weighted["attention"].weights()[:, 0], wanted, rtol=1e-4, atol=1e-6)

@@ -72,9 +72,7 @@ class Tap(nn.Module):
         editing = _editing.get()
         return relation if editing is None else editing.change(self, relation, shown=False)
 
-    def emit(
-        self, make: Callable[[], Relation], values: Tensor | None = None, context: Tensor | None = None
-    ) -> None:
+    def emit(self, make: Callable[[], Relation], values: Tensor | None = None, context: Tensor | None = None) -> None:
         """Hands the relation, as the open edits leave it, to whoever listens; `make` is not called when nobody does."""
         listeners = _listeners.get()
         if listeners:

@@ -1,13 +1,13 @@
 """Attention weighted by the gradient of what a model said, without a matrix of either.
 
 For one head, context = A V, so dL/dA = dL/dcontext V^T: what has to be kept of a layer is the relation, its values and
-the gradient of its context, all of the order of the tokens. A block of rows of (dL/dA * A)+ is made when it is asked for.
+the gradient of its context, all of the order of the tokens. A block of rows of (dL/dA * A)+ is made when it is asked
+for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,7 +63,7 @@ class GradientWeighted(Relation):
         gradient, values = self.gradient[:, heads], self.head_values[:, heads]
         return GradientWeighted(self.inner.select_heads(heads), gradient, values)
 
-    def joined(self, later: Sequence[Relation]) -> Relation:
+    def joined(self, later: Sequence[Relation]) -> GradientWeighted:
         raise RecordingError("Relations with gradients are those of one call and are not joined step by step.")
 
     def tensors(self) -> dict[str, Tensor]:
@@ -103,6 +103,8 @@ class _Witness:
             raise RecordingError(f"{address} was called twice; relevance is that of one call of the model.")
         if values is None or context is None:
             raise RecordingError(f"The mechanism at {address} does not hand its context over, so it has no relevance.")
+        if not context.requires_grad:
+            context.requires_grad_()  # of a model whose parameters are frozen; what comes after it then has a graph
         self.heard[address] = _Heard(relation, values.detach(), context)
 
 
@@ -118,7 +120,7 @@ def gradient_weighted(
     if not known:
         raise RecordingError(f"{type(model).__name__} has no taps of Regard, so no relevance can be taken of it.")
     witness = _Witness({tap: address for address, tap in known.items()})
-    with torch.inference_mode(False), torch.enable_grad(), _differentiable(model), listening(witness):
+    with torch.inference_mode(False), torch.enable_grad(), listening(witness):
         said = target(call())
     if said.numel() != 1 or not said.requires_grad:
         raise RecordingError(
@@ -143,16 +145,3 @@ def _weighted(relation: Relation, values: Tensor, gradient: Tensor) -> Relation:
     if isinstance(relation, GroupedRelation):
         return replace(relation, inner=_weighted(relation.inner, values, gradient))
     return GradientWeighted(relation, gradient.detach(), spread(values, relation.heads))
-
-
-@contextmanager
-def _differentiable(model: nn.Module) -> Iterator[None]:
-    """Parameters that are frozen have gradients here, because those of the maps come through them."""
-    frozen = [part for part in model.parameters() if not part.requires_grad and part.is_floating_point()]
-    try:
-        for part in frozen:
-            part.requires_grad_(True)
-        yield
-    finally:
-        for part in frozen:
-            part.requires_grad_(False)

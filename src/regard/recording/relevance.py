@@ -5,12 +5,12 @@
     cross attention   R_sq <- R_sq + N(R_ss)^T A~ N(R_qq)
     N(R) = rows of R - I made to sum to one, + I
 
-s is the stream that looks, q the one that is looked at; at the start R_ss = I and R_sq = 0. After patch merging a stream
-begins as M of the finer one, and what stands for I in N is M.
+s is the stream that looks, q the one that is looked at; at the start R_ss = I and R_sq = 0. After patch merging a
+stream begins as M of the finer one, and what stands for I in N is M.
 
 A row of R is asked for, not R: rows go backwards through the layers and columns (for the transposed factor and for the
-row sums in N) forwards, so that no matrix of tokens by tokens is made. The rule for cross attention is the paper's for an
-encoder and a decoder; a stream that is looked at and itself looks at a third one is refused.
+row sums in N) forwards, so that no matrix of tokens by tokens is made. The rule for cross attention is the paper's for
+an encoder and a decoder; a stream that is looked at and itself looks at a third one is refused.
 """
 
 from __future__ import annotations
@@ -72,9 +72,7 @@ class Relevance:
         )
 
 
-def relevance(
-    model: nn.Module, call: Callable[[], Any], target: Callable[[Any], Float[Tensor, ""]]
-) -> Relevance:
+def relevance(model: nn.Module, call: Callable[[], Any], target: Callable[[Any], Float[Tensor, ""]]) -> Relevance:
     """Runs `call` once and takes the gradient of `target` of what it gives, one number.
 
         found = relevance(model, lambda: model(images), lambda output: output.logits[0, 3])
@@ -116,7 +114,7 @@ class _Chain:
 
     def _own(self) -> list[Attends | Begins]:
         """The steps that lead to the stream, first to last, across resampling."""
-        role, own = self.role, []
+        role, own = self.role, list[Attends | Begins]()
         for step in reversed(self.steps):
             if isinstance(step, Begins) and step.role == role:
                 own.append(step)
