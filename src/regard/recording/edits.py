@@ -186,8 +186,8 @@ class Freeze(RowEdit):
         if not self._fits(relation, grown, place):
             raise EditError(
                 f"{place.address} has {grown} queries and {relation.num_keys} keys so far, the relation to freeze "
-                f"there has {frozen.num_queries} and {frozen.num_keys}. Only what looks at no later position, as a decoder "
-                f"does at itself, may be longer or shorter."
+                f"there has {frozen.num_queries} and {frozen.num_keys}. Only what looks at no later position, as a "
+                f"decoder does at itself, may be longer or shorter."
             )
         examples = self._examples(relation, place)
         changed = FrozenRows(relation, original, frozen, heads, first, step is not None, examples)
