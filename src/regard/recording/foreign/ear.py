@@ -55,7 +55,7 @@ class Ear(TorchFunctionMode):
         self.ours = expected.tapped(self.model)
         everything = expected.expected(self.model)
         self.known = [path or "attention" for path in everything]
-        self.wanted = {path: module for path, module in everything.items() if self._matches(path or "attention")}
+        self.wanted = {path: module for path, module in everything.items() if self._may_match(path or "attention")}
         self.heard: dict[str, Steps] = {}
         self.grids: dict[str, Grid] = {}
         self.faults: dict[str, str] = {}
@@ -95,7 +95,8 @@ class Ear(TorchFunctionMode):
         if not (self._matches(path) or self._matches(f"{path}#{number}")) or address in self.faults:
             return
         try:
-            with torch.no_grad():
+            # What is computed for the recording is nobody's attention.
+            with torch.no_grad(), torch._C.DisableTorchFunction():
                 relation, cut = on_the_grid(_settled(read()), layers)
             if address in self.heard:
                 self.heard[address].add(relation)
@@ -116,9 +117,8 @@ class Ear(TorchFunctionMode):
                 f"{', '.join(compiled)} of {self.name} is compiled, and compiled attention of other libraries cannot be "
                 f"heard. Record the model itself before it is compiled (after `torch.compile`, `model._orig_mod`)."
             )
-        matching = any(self._matches(path) for path in self.paths.values())
-        unknown = not self.known and not all(expected.is_plain_torch(module) for module in self.paths)
-        return bool(self.wanted) or self.function is not None or (unknown and (matching or self.pattern == "*"))
+        own = [path for module, path in self.paths.items() if not expected.is_plain_torch(module)]
+        return bool(self.wanted) or self.function is not None or any(self._may_match(path) for path in own)
 
     def check(self) -> None:
         """An error that names each layer that could not be read."""
@@ -175,6 +175,12 @@ class Ear(TorchFunctionMode):
 
     def _matches(self, path: str) -> bool:
         return fnmatch.fnmatchcase(path, self.pattern)
+
+    def _may_match(self, path: str) -> bool:
+        """Whether some call of this layer matches: the pattern may name a number that is only known once it runs."""
+        return self._matches(path) or (
+            "#" in self.pattern and fnmatch.fnmatchcase(path, self.pattern.rpartition("#")[0])
+        )
 
     def _innermost(self) -> nn.Module | None:
         layers = running(self.paths)
