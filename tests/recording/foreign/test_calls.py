@@ -237,10 +237,18 @@ def test_everything_is_put_back_when_the_model_raises() -> None:
             raise KeyError("mine")
 
     before = torch.overrides.has_torch_function
-    with pytest.raises(KeyError, match="mine"), regard.record(Stack(Attention(), Failing())) as recording:
-        assert torch.overrides.has_torch_function is not before
-        Stack(Attention(), Failing())(inputs())
-    assert len(recording) == 0
+    heard = []
+
+    def fail() -> None:
+        model = Stack(Attention(), Failing())
+        with regard.record(model) as recording:
+            heard.append(recording)
+            assert torch.overrides.has_torch_function is not before
+            model(inputs())
+
+    with pytest.raises(KeyError, match="mine"):
+        fail()
+    assert len(heard[0]) == 0
     assert torch.overrides.has_torch_function is before
     assert torch._C._len_torch_function_stack() == 0
 

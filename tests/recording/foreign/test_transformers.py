@@ -1,4 +1,4 @@
-"""Models of `transformers` with random weights: recordings equal their own maps, outputs are what they were, bit for bit."""
+"""Models of `transformers` with random weights: recordings equal their own maps, outputs are the same bit for bit."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_swin_of_timm_over_its_grid(on: bool, size: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("library", ["timm", "torchvision", "transformers"])
 def test_windows_lie_where_the_picture_says(library: str) -> None:
-    """A place of the grid is changed: only maps of those that can see it change, and those places are its neighbours."""
+    """A place of the grid is changed: only maps of those that can see it change, and these are its neighbours."""
     rows, columns, window = 7, 9, 4
     model, address = _one_shifted_block(library, rows, columns, window)
     grid = torch.randn(1, rows, columns, 12)
@@ -122,7 +122,8 @@ def test_windows_lie_where_the_picture_says(library: str) -> None:
     moved = ((changed - weights).abs().amax(dim=1) > 1e-10)[extras:].nonzero()[:, 0].tolist()
     # What an additive mask of -100 leaves is no number that a float of 32 bits can hold well.
     seeing = (weights[extras:, extras + place] > 1e-20).nonzero()[:, 0].tolist()
-    assert set(moved) == set(seeing) and place in moved
+    assert set(moved) == set(seeing)
+    assert place in moved
     if library != "timm":
         # timm rolls before it fills up, so that places from both edges of the grid may share a window.
         assert all(abs(one // columns - 3) < window and abs(one % columns - 5) < window for one in moved)

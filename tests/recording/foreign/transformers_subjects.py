@@ -1,4 +1,4 @@
-"""Small models of `transformers` with random weights, each with inputs and the maps that it gives when asked for them."""
+"""Small models of `transformers` with random weights, each with inputs and where its own maps are in its output."""
 
 from __future__ import annotations
 
@@ -172,8 +172,6 @@ SUBJECTS = {
     "detr": Subject(_detr, lambda: picture(96, 64), _BOTH),
 }
 """Without their heads, because a head adds nothing to look at; DETR with, because it needs its object queries."""
-
-MUST = ("bert", "gpt2", "t5", "vit", "swin", "detr", "marian", "llama", "albert", "gpt-oss", "gemma2")
 
 
 def own_maps(subject: Subject, output: Any) -> dict[str, list[Tensor]]:

@@ -1,9 +1,9 @@
 """`Ear`: hears every attention call of one foreign model in this thread, without changing what is computed.
 
-It is a mode of torch's own dispatch: torch hands it each function that is called, it calls that function with the same
-arguments, and then reads those of attention. A call belongs to the innermost layer that is running; further calls of the
-same layer within one call of the model (as in ALBERT, whose layers share weights) are told apart by number, calls of the
-model after each other are steps of a decoder.
+It is a mode of torch's own dispatch: torch hands it each function that is called, it calls that function with the
+same arguments, and then reads those of attention. A call belongs to the innermost layer that is running; further calls
+of the same layer within one call of the model (as in ALBERT, whose layers share weights) are told apart by number,
+calls of the model after each other are steps of a decoder.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
@@ -114,8 +114,8 @@ class Ear(TorchFunctionMode):
             return False
         if compiled:
             raise RecordingError(
-                f"{', '.join(compiled)} of {self.name} is compiled, and compiled attention of other libraries cannot be "
-                f"heard. Record the model itself before it is compiled (after `torch.compile`, `model._orig_mod`)."
+                f"{', '.join(compiled)} of {self.name} is compiled, and compiled attention of other libraries "
+                f"cannot be heard. Record the model itself before it is compiled (after `torch.compile`, `model._orig_mod`)."
             )
         own = [path for module, path in self.paths.items() if not expected.is_plain_torch(module)]
         return bool(self.wanted) or self.function is not None or any(self._may_match(path) for path in own)
@@ -127,8 +127,8 @@ class Ear(TorchFunctionMode):
             raise RecordingError(f"{self.name} cannot be recorded truthfully. {lines}.")
         if not self.heard and not self.wanted:
             raise RecordingError(
-                f"No attention of {self.name} was heard: inside the block, in this thread, it computed none that Regard "
-                f"can hear, or it was not called."
+                f"No attention of {self.name} was heard: inside the block, in this thread, it computed none that "
+                f"Regard can hear, or it was not called."
             )
 
     def silent(self) -> list[str]:
@@ -136,7 +136,7 @@ class Ear(TorchFunctionMode):
         return expected.unheard(self.wanted, {address.split("#")[0] for address in self.heard})
 
     def fill(self, recording: Recording) -> None:
-        """Puts what was heard into a recording, with roles, and with axes where the positions are places of a picture."""
+        """Puts what was heard into a recording, with roles, and axes where positions are places of a picture."""
         again = {address.split("#")[0] for address in self.heard if "#" in address}
         named = {address: f"{address}#1" if address in again else address for address in self.heard}
         joined = {named[address]: steps.joined() for address, steps in self.heard.items()}
@@ -155,7 +155,7 @@ class Ear(TorchFunctionMode):
         return path or "attention"
 
     def _number(self, path: str, layers: list[Running]) -> int:
-        """Of this call of the layer within one call of the model; `kwargs` is held, so no later call can look like it."""
+        """Of this call of the layer within one call of the model, which its `kwargs`, held here, tells from others."""
         outermost = layers[0].kwargs if layers else self
         if outermost is not self._outermost:
             self._outermost = outermost
@@ -178,9 +178,8 @@ class Ear(TorchFunctionMode):
 
     def _may_match(self, path: str) -> bool:
         """Whether some call of this layer matches: the pattern may name a number that is only known once it runs."""
-        return self._matches(path) or (
-            "#" in self.pattern and fnmatch.fnmatchcase(path, self.pattern.rpartition("#")[0])
-        )
+        before, numbered, _ = self.pattern.rpartition("#")
+        return self._matches(path) or (bool(numbered) and fnmatch.fnmatchcase(path, before))
 
     def _innermost(self) -> nn.Module | None:
         layers = running(self.paths)
@@ -217,7 +216,9 @@ def _is_whole_layer(function: Any) -> bool:
 
 
 def _code(function: Callable[..., Any]) -> CodeType:
-    code = getattr(function, "__code__", None) or getattr(getattr(type(function), "__call__", None), "__code__", None)
+    code = getattr(function, "__code__", None)
+    if code is None and isinstance(call := vars(type(function)).get("__call__"), FunctionType):
+        code = call.__code__
     if code is None:
         raise RecordingError(f"{function!r} is neither a model nor a Python function, so its calls cannot be told.")
     return code

@@ -1,7 +1,7 @@
 """Which layers of a model should be heard when it runs, so that one that is not can be named.
 
-They are found by what their classes say: a name with "attention" or "attn" and methods that speak of a softmax, a product
-or another attention function, the innermost of such a nest; or methods that call one of the functions heard here.
+They are found by what their classes say: a name with "attention" or "attn" and methods that speak of a softmax, a
+product or another attention function, the innermost of such a nest; or methods that call a function heard here.
 """
 
 from __future__ import annotations

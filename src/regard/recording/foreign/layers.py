@@ -20,7 +20,7 @@ _MODULE_CALL = nn.Module._call_impl.__code__
 
 @dataclass(frozen=True, eq=False)
 class Running:
-    """A layer that has been called and has not returned; `kwargs` is the call's own dictionary, so it names the call."""
+    """A layer that has been called and has not returned; `kwargs`, the call's own dictionary, tells calls apart."""
 
     path: str
     module: nn.Module
