@@ -23,6 +23,7 @@ from regard.core.axes import Axis
 from regard.core.errors import RecordingError, nearest
 from regard.core.relations import Relation
 from regard.recording import file, statistics
+from regard.recording.labels import text_axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +150,12 @@ class Recording:
                         )
         self.axes.update({role: list(given) for role, given in axes.items()})
         return self
+
+    def label_text(
+        self, role: str, ids: Tensor | Sequence[Sequence[int]], tokenizer: Any, present: Tensor | None = None
+    ) -> Recording:
+        """Says which tokens the positions of a role are: `recording.label_text("tokens", input_ids, tokenizer)`."""
+        return self.label(**{role: text_axes(ids, tokenizer, present)})
 
     @property
     def nbytes(self) -> int:

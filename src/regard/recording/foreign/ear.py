@@ -115,7 +115,7 @@ class Ear(TorchFunctionMode):
         if compiled:
             raise RecordingError(
                 f"{', '.join(compiled)} of {self.name} is compiled, and compiled attention of other libraries "
-                f"cannot be heard. Record the model itself before it is compiled (after `torch.compile`, `model._orig_mod`)."
+                f"cannot be heard. Record the model itself (after `torch.compile`, that is `model._orig_mod`)."
             )
         own = [path for module, path in self.paths.items() if not expected.is_plain_torch(module)]
         return bool(self.wanted) or self.function is not None or any(self._may_match(path) for path in own)
