@@ -127,4 +127,4 @@ def _checked(edit: dict[str, Any]) -> tuple[str, str, list[int]]:
 
 def _picture(question: Question) -> UInt8[np.ndarray, "_ _ 3"]:
     assert question.picture is not None
-    return decode(question.picture, question.name or "the picture")
+    return decode(question.picture, name=question.name or "the picture")

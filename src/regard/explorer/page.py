@@ -40,9 +40,9 @@ def write_page(
 ) -> Path:
     """Writes the page for one recording, or for several with a name each; a recording may hold several examples.
 
-    `address` is the tap that is shown first, `taps` a pattern of those that go into the page, `view` what is shown
-    first: words, matrix, picture, heads, layers or rollout. What a recording's `outputs` say about its example
-    (`source`, `translation`, `score`, `alternatives`, `step`, ...) is shown beside the maps.
+    `address` is the tap that is shown first (of a pattern, the first that fits), `taps` a pattern of those that go into
+    the page, `view` what is shown first: words, matrix, picture, heads, layers or rollout. What a recording's `outputs`
+    say about its example (`source`, `translation`, `score`, `alternatives`, `step`, ...) is shown beside the maps.
     """
     named = [("", recordings)] if isinstance(recordings, Recording) else list(recordings)
     if not named:
@@ -67,7 +67,9 @@ def matching(recording: Recording, taps: str) -> Recording:
 
 def first_state(named: Sequence[tuple[str, Recording]], address: str | None, view: str | None) -> dict[str, Any]:
     """What is looked at when the page opens."""
-    if address is not None and not set("*?[") & set(address) and not any(address in one for _, one in named):
+    if address is not None and set("*?[") & set(address):
+        address = next((each for _, one in named for each in one if fnmatch.fnmatchcase(each, address)), address)
+    if address is not None and not any(address in one for _, one in named):
         known = ", ".join(dict.fromkeys(each for _, one in named for each in one))
         raise ConfigError(f"There is no tap {address!r} in the page; it shows: {known}.")
     pictured = all("pictures" in one.outputs for _, one in named)

@@ -109,7 +109,9 @@ def restored(file: bytes) -> bytes:
         for name, (batch, heads, positions, width) in tap["fields"].pop("rounded", {}).items():
             low, high = tensors[f"{number}/{name}"].int()
             folded = low + 256 * high
-            values = torch.where(folded % 2 == 1, -((folded + 1) // 2), folded // 2).view(batch, heads, width, positions)
+            values = torch.where(folded % 2 == 1, -((folded + 1) // 2), folded // 2).view(
+                batch, heads, width, positions
+            )
             steps = tensors[f"{number}/{name}.steps"][..., None]
             kept[f"{number}/{name}"] = (values * steps).transpose(2, 3).contiguous()
     return joined(kept, description)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import logging
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from string import Template
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
@@ -24,12 +26,15 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regard.core.errors import RegardError
 from regard.explorer import modules
 from regard.explorer.asking import BusyError, LiveModel, Question, QuestionError, Queue, read_question
 from regard.explorer.packing import file_bytes
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
 
 MAX_UPLOAD = 24_000_000
 """Bytes of a question; base64 makes a third more of a picture."""
@@ -94,12 +99,21 @@ def make_app(
 
     async def look(request: Request) -> Response:
         model, question = await asked(request)
-        answer = await waiting.run(lambda: file_bytes(model.look(question)))
+        answer = await answered(lambda: file_bytes(model.look(question)))
         return Response(answer, media_type="application/octet-stream")
 
     async def python(request: Request) -> Response:
         model, question = await asked(request)
-        return JSONResponse({"python": await waiting.run(lambda: model.python(question))})
+        return JSONResponse({"python": await answered(lambda: model.python(question))})
+
+    async def answered(work: Callable[[], T]) -> T:
+        try:
+            return await waiting.run(work)
+        except RegardError:
+            raise
+        except Exception as error:  # whatever a model fails with, the next question can be asked
+            logger.exception("A model failed.")
+            raise HTTPException(500, f"The model failed: {type(error).__name__}: {error}.") from error
 
     async def asked(request: Request) -> tuple[LiveModel, Question]:
         model = _numbered(models, request.path_params["number"], "model")
@@ -128,7 +142,6 @@ def make_app(
             BusyError: lambda _, error: _sentence(503, str(error), {"retry-after": "2"}),
             RegardError: lambda _, error: _sentence(422, str(error)),
             ClientDisconnect: lambda _, error: _sentence(400, "The question was cut off."),
-            Exception: lambda _, error: _sentence(500, f"The model failed: {type(error).__name__}: {error}."),
         },
     )
 
@@ -150,7 +163,7 @@ class OwnSite:
             await _sentence(403, refusal)(scope, receive, send)
             return
 
-        async def guarded(message: dict) -> None:
+        async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [
                     *message["headers"],
@@ -197,7 +210,7 @@ def _address(name: str) -> bool:
     return True
 
 
-def _numbered(things: Sequence, text: str, what: str):  # type: ignore[no-untyped-def]
+def _numbered(things: Sequence[T], text: str, what: str) -> T:
     if not text.isascii() or not text.isdigit() or len(text) > 6 or int(text) >= len(things):
         raise HTTPException(404, f"There is no {what} {text[:20]!r} here; there are {len(things)}.")
     return things[int(text)]
@@ -208,7 +221,8 @@ async def _json(request: Request) -> object:
     if request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "A question is JSON; send it as application/json.")
     too_large = HTTPException(413, f"The question is too large; at most {MAX_UPLOAD // 1_000_000} MB are taken.")
-    if int(request.headers.get("content-length", "0") or 0) > MAX_UPLOAD:
+    announced = request.headers.get("content-length", "0")
+    if announced.isascii() and announced.isdigit() and int(announced) > MAX_UPLOAD:
         raise too_large
     body = bytearray()
     async for chunk in request.stream():

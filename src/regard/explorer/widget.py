@@ -57,7 +57,7 @@ def _make() -> type:
         _css = modules.read("style.css")
         recordings = traitlets.List(traitlets.Bytes()).tag(sync=True)
         names = traitlets.List(traitlets.Unicode()).tag(sync=True)
-        steps = traitlets.List().tag(sync=True)
+        steps: Any = traitlets.List().tag(sync=True)
         first = traitlets.Dict().tag(sync=True)
         title = traitlets.Unicode().tag(sync=True)
 

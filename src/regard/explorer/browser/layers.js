@@ -6,7 +6,8 @@ import { MEASURES, Statistics } from "./statistics.js";
 
 const HEIGHT = 300;
 const LEFT = 64;
-const BOTTOM = 96;
+const BOTTOM = 34;
+const TURNED = 110;
 
 export class LayersView {
   constructor(pane) {
@@ -99,14 +100,14 @@ export class LayersView {
       return;
     }
     const { taps, width, top, x, y, middle } = this.scales(dots);
-    const drawn = shape("svg", { width, height: HEIGHT + BOTTOM, "aria-hidden": "true" });
+    const turned = middle(1) - middle(0) < TURNED && taps.length > 1;
+    const drawn = shape("svg", { width, height: HEIGHT + (turned ? TURNED : BOTTOM), "aria-hidden": "true" });
     for (const part of [0, 0.25, 0.5, 0.75, 1]) {
       drawn.append(shape("line", { class: "rule", x1: LEFT, x2: width - 16, y1: y(top * part), y2: y(top * part) }));
       drawn.append(shape("text", { class: "tick", x: LEFT - 8, y: y(top * part) + 4, "text-anchor": "end" }, tick(top * part)));
     }
     const unit = this.unit(dots);
     if (unit) drawn.append(shape("text", { class: "tick", x: 14, y: HEIGHT / 2, transform: `rotate(-90 14 ${HEIGHT / 2})`, "text-anchor": "middle" }, unit));
-    const turned = middle(1) - middle(0) < 110 && taps.length > 1;
     taps.forEach((tap, place) => {
       const at = turned ? { transform: `translate(${middle(place) + 4} ${HEIGHT + 14}) rotate(-40)`, "text-anchor": "end" } : { x: middle(place), y: HEIGHT + 20, "text-anchor": "middle" };
       drawn.append(shape("text", { class: "tick", ...at }, tap.address));
@@ -154,7 +155,7 @@ export class LayersView {
     taps.forEach((tap, place) => drawing.text(middle(place) + 4, HEIGHT + 16, tap.address, { turn: -40, "text-anchor": "end" }));
     for (const dot of dots) drawing.circle(x(dot), y(dot.value), 5, { fill: this.pane.colours.accent, "fill-opacity": 0.75 });
     drawing.text(LEFT, 4, `${MEASURES[this.pane.measure].title} ${this.unit(dots)}`);
-    drawing.covers(width, HEIGHT + BOTTOM);
+    drawing.covers(width, HEIGHT + TURNED);
   }
 
   get hint() {

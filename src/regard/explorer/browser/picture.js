@@ -7,6 +7,7 @@ import { digits, element, shown, shortened } from "./elements.js";
 import { ceiling } from "./rows.js";
 
 const MOST_BUTTONS = 1200;
+const TALLEST = 500;
 
 // The picture of an example, wherever the recording keeps it.
 export function pictureOf(recording, example) {
@@ -83,7 +84,7 @@ export class PictureView {
     const wide = this.element.clientWidth > 640 && !this.positions.hidden;
     const room = wide ? this.element.clientWidth - 240 : this.element.clientWidth;
     const [height, width] = [this.grid.image_height, this.grid.image_width];
-    const scale = Math.min(room / width, 560 / height);
+    const scale = Math.min(room / width, TALLEST / height);
     this.size = [Math.round(width * scale), Math.round(height * scale)];
     this.board.style.width = `${this.size[0]}px`;
     this.board.style.height = `${this.size[1]}px`;

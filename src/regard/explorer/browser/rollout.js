@@ -40,22 +40,26 @@ export function * rollout(recording, tap, example, query) {
 }
 
 const SIDE = 26;
+const MOST_WORDS = 1500;
 
 export class RolloutView {
   constructor(pane) {
     this.pane = pane;
     this.says = element("p", { className: "says" });
+    this.asking = element("div", { className: "positions", role: "group" });
     this.strip = element("canvas", { "aria-hidden": "true" });
     this.names = element("ol", { className: "steps" });
     this.words = element("div", { className: "positions flowing", role: "group" });
     this.depth = element("div", { className: "depth", role: "region", "aria-label": "The row after each layer", tabIndex: 0 }, this.names, this.strip);
     // The picture of the overlay view, fed with the row of the rollout instead of one head's.
     this.picture = new PictureView(Object.assign(delegate(pane), { row: () => this.found?.row ?? null, average: () => this.found?.row ?? null }));
-    this.element = element("div", { className: "view rollout" }, this.says, this.picture.element, this.words, this.depth);
-    this.words.addEventListener("click", (event) => {
-      const word = event.target.closest(".word");
-      if (word) pane.pin({ query: Number(word.dataset.position), key: null });
-    });
+    this.element = element("div", { className: "view rollout" }, this.asking, this.says, this.picture.element, this.words, this.depth);
+    for (const list of [this.asking, this.words]) {
+      list.addEventListener("click", (event) => {
+        const word = event.target.closest("button");
+        if (word) pane.pin({ query: Number(word.dataset.position), key: null });
+      });
+    }
   }
 
   update() {
@@ -66,7 +70,23 @@ export class RolloutView {
     if (this.places) this.picture.update();
     this.words.hidden = this.places;
     this.words.setAttribute("aria-label", tap.keys);
+    this.fillAsking();
     this.select();
+  }
+
+  // Where those that look are others than those that are looked at, they are chosen from a list of their own.
+  fillAsking() {
+    const { tap, example } = this.pane;
+    const across = tap.queries !== tap.keys && !this.places;
+    this.asking.hidden = !across;
+    this.asking.setAttribute("aria-label", tap.queries);
+    const count = across ? Math.min(tap.numQueries(example), MOST_WORDS) : 0;
+    this.asking.replaceChildren(...Array.from({ length: count }, (_, position) => {
+      const text = tap.queryLabel(example, position);
+      const word = element("button", { type: "button", className: "word", dir: "auto", title: text, textContent: shortened(shown(text), 40) });
+      word.dataset.position = position;
+      return word;
+    }));
   }
 
   get query() {
@@ -97,7 +117,7 @@ export class RolloutView {
 
   drawNow() {
     const { pane, found } = this;
-    const { tap, example } = pane;
+    const { tap } = pane;
     const name = pane.positionName("query", this.query);
     const through = found.layers.length;
     this.says.textContent = through
@@ -105,6 +125,7 @@ export class RolloutView {
       : `There is no chain of attention among the ${tap.keys} positions here, so this is ${tap.address} alone, heads averaged.`;
     const largest = found.row.reduce((one, other) => Math.max(one, other), 0);
     const top = ceiling(largest);
+    [...this.asking.children].forEach((word, position) => word.classList.toggle("active", position === this.query));
     if (this.places) this.picture.drawSoon();
     else this.fillWords(top);
     const steps = found.steps;
@@ -114,14 +135,13 @@ export class RolloutView {
     Object.assign(this.strip.style, { width: `${cell * found.row.length}px`, height: `${SIDE * steps.length}px` });
     this.names.replaceChildren(...steps.map(({ name: step }) => element("li", { textContent: step })));
     pane.showScale(top);
-    this.table = found.row;
-    if (tap) pane.tell(this.spoken(example));
+    pane.tell(this.spoken());
   }
 
   fillWords(top) {
     const { pane, found } = this;
     const { tap, example } = pane;
-    const shownWords = Math.min(found.row.length, 1500);
+    const shownWords = Math.min(found.row.length, MOST_WORDS);
     const same = tap.queries === tap.keys;
     this.words.replaceChildren(...Array.from({ length: shownWords }, (_, position) => {
       const text = tap.keyLabel(example, position);
