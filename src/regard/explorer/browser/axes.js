@@ -76,10 +76,14 @@ function coordinates(axis, position) {
   }
 }
 
-// Whether distances between the two axes mean anything: the same kind, and for pictures the same size.
-export function comparable(one, other) {
-  if (!one || !other || one.kind !== other.kind || ["boxes", "slots"].includes(one.kind)) return false;
-  return one.kind !== "grid" || (one.image_width === other.image_width && one.image_height === other.image_height);
+const SPACES = { text: "line", series: "line", grid: "picture", boxes: "picture", volume: "volume", frames: "time" };
+
+// Whether distances between the positions of two axes mean anything; places in two texts are not on one line.
+export function comparable(one, other, sameRole) {
+  const space = SPACES[one?.kind];
+  if (!space || space !== SPACES[other?.kind]) return false;
+  if (space === "line") return sameRole;
+  return space !== "volume" || JSON.stringify(one) === JSON.stringify(other);
 }
 
 // Places of all positions of an axis.

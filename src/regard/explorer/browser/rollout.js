@@ -8,35 +8,49 @@ import { MEAN } from "./recording.js";
 import { ceiling } from "./rows.js";
 import { inSlices } from "./slices.js";
 
-// The self-attention that leads to the tap's keys (cross attention) or through the tap's own role, last first.
+// The attention that has a part in what the tap's queries have become: all up to the tap itself, last first, of the
+// streams that lead there. Where a stream changes its length (patch merging), it begins.
 export function chain(recording, tap) {
-  const length = tap.queries === tap.keys ? tap.relation.queries : tap.relation.keys;
-  return [...recording.taps.values()]
-    .filter((each) => each.queries === tap.keys && each.keys === tap.keys)
-    .filter((each) => each.relation.queries === length && each.relation.keys === length)
-    .reverse();
+  const layers = [...recording.taps.values()];
+  const before = layers.slice(0, layers.indexOf(tap) + 1).reverse();
+  const sizes = new Map([[tap.queries, tap.relation.queries]]);
+  const found = [];
+  for (const layer of before) {
+    if (sizes.get(layer.queries) !== layer.relation.queries) continue;
+    if ((sizes.get(layer.keys) ?? layer.relation.keys) !== layer.relation.keys) continue;
+    sizes.set(layer.keys, layer.relation.keys);
+    found.push(layer);
+  }
+  return found;
 }
 
-// Yields while it works; its last value is { layers, row, steps }, the row after each layer in `steps`.
+// Yields while it works; its last value is { layers, row, steps }: the row over the tap's keys, also after each layer.
 export function * rollout(recording, tap, example, query) {
   const layers = chain(recording, tap);
-  const length = tap.numKeys(example);
-  let row = new Float64Array(length);
-  if (tap.queries === tap.keys) row[query] = 1;
-  else row = Float64Array.from(tap.row(example, MEAN, query));
-  const steps = [{ name: tap.queries === tap.keys ? "itself" : tap.address, row: Float32Array.from(row) }];
+  const state = new Map();
+  const stream = (role, length) => state.get(role) ?? state.set(role, new Float64Array(length)).get(role);
+  stream(tap.queries, tap.numQueries(example))[query] = 1;
+  const shown = () => Float32Array.from(stream(tap.keys, tap.numKeys(example)));
+  const steps = [];
   for (const layer of layers) {
-    const next = Float64Array.from(row, (share) => share / 2);
-    for (let position = 0; position < length; position++) {
-      if (row[position] <= 1e-9) continue;
+    const from = stream(layer.queries, layer.numQueries(example));
+    const moved = new Float64Array(layer.numKeys(example));
+    for (let position = 0; position < from.length; position++) {
+      if (from[position] <= 1e-9) continue;
       const weights = layer.row(example, MEAN, position);
-      for (let key = 0; key < length; key++) next[key] += (row[position] / 2) * weights[key];
+      let sum = 0;
+      for (const weight of weights) sum += weight;
+      // What looks at nothing stays what it is.
+      const share = from[position] / (sum + 1);
+      for (let key = 0; key < weights.length; key++) moved[key] += share * weights[key];
+      from[position] = share;
       yield;
     }
-    row = next;
-    steps.push({ name: layer.address, row: Float32Array.from(row) });
+    const to = stream(layer.keys, moved.length);
+    for (let key = 0; key < moved.length; key++) to[key] += moved[key];
+    steps.push({ name: layer.address, row: shown() });
   }
-  return { layers, row: Float32Array.from(row), steps };
+  return { layers, row: shown(), steps };
 }
 
 const SIDE = 26;
@@ -120,16 +134,16 @@ export class RolloutView {
     const { tap } = pane;
     const name = pane.positionName("query", this.query);
     const through = found.layers.length;
-    this.says.textContent = through
-      ? `Where ${name} comes from, through ${through} ${through === 1 ? "layer" : "layers"} of ${tap.keys} attention: heads averaged, half of each layer kept for the residual.`
-      : `There is no chain of attention among the ${tap.keys} positions here, so this is ${tap.address} alone, heads averaged.`;
+    const whole = found.row.reduce((sum, share) => sum + share, 0);
+    const part = whole < 0.995 ? ` ${Math.round(100 * whole)} % of it is from ${tap.keys}.` : "";
+    this.says.textContent = `Where ${name} comes from, back through ${through} ${through === 1 ? "layer" : "layers"}: heads averaged, half of each layer kept for the residual.${part}`;
     const largest = found.row.reduce((one, other) => Math.max(one, other), 0);
     const top = ceiling(largest);
     [...this.asking.children].forEach((word, position) => word.classList.toggle("active", position === this.query));
     if (this.places) this.picture.drawSoon();
     else this.fillWords(top);
     const steps = found.steps;
-    const largestOfAll = Math.max(...steps.slice(1).map(({ row }) => row.reduce((one, other) => Math.max(one, other), 0)), largest);
+    const largestOfAll = Math.max(...steps.map(({ row }) => row.reduce((one, other) => Math.max(one, other), 0)), largest);
     paint(this.strip, steps.length, found.row.length, (row) => steps[row].row, pane.colours, ceiling(largestOfAll), found.row.length > 64);
     const cell = Math.max(1, Math.min(SIDE, Math.floor((this.depth.clientWidth - 190) / found.row.length)));
     Object.assign(this.strip.style, { width: `${cell * found.row.length}px`, height: `${SIDE * steps.length}px` });

@@ -56,7 +56,7 @@ export class Statistics {
       const count = Math.min(queries, Math.max(FEWEST_QUERIES, Math.floor(queries * this.share)));
       if (count < queries) this.sampled = true;
       const [queryAxis, keyAxis] = [tap.queryAxis(this.example), tap.keyAxis(this.example)];
-      const measurable = comparable(queryAxis, keyAxis);
+      const measurable = comparable(queryAxis, keyAxis, tap.queries === tap.keys);
       const [from, to] = measurable ? [places(queryAxis), places(keyAxis)] : [null, null];
       for (let head = 0; head < tap.heads; head++) {
         const sums = { entropy: 0, largest: 0, distance: 0 };
