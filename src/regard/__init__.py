@@ -20,11 +20,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regard import attention, core, data, models, plots, recipes, recording, tasks, training
+    from regard import attention, core, data, explorer, models, plots, recipes, recording, tasks, training
     from regard.attention import mechanisms
     from regard.pretrained.load import load_pretrained
     from regard.recipes.run import Run, open_run
-    from regard.recording import Recording, record
+    from regard.recording import Recording, edit, edits, record
 
     __version__: str
 
@@ -35,6 +35,9 @@ __all__ = [
     "attention",
     "core",
     "data",
+    "edit",
+    "edits",
+    "explorer",
     "load_pretrained",
     "mechanisms",
     "models",
@@ -43,6 +46,7 @@ __all__ = [
     "recipes",
     "record",
     "recording",
+    "show",
     "tasks",
     "training",
 ]
@@ -50,10 +54,13 @@ __all__ = [
 _HOMES = {
     "Recording": "regard.recording",
     "Run": "regard.recipes.run",
+    "edit": "regard.recording",
+    "edits": "regard.recording",
     "load_pretrained": "regard.pretrained.load",
     "mechanisms": "regard.attention",
     "open_run": "regard.recipes.run",
     "record": "regard.recording",
+    "show": "regard.explorer.widget",
 }
 """Where each public name that is no room lives."""
 
