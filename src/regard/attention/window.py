@@ -22,9 +22,10 @@ Sources = Float[Tensor, "batch heads rows columns 2"]
 
 
 def window_sources(maps: Maps, rows: int, columns: int) -> Sources:
-    """Where in the picture each place of each head's window comes from: x, then y."""
+    """Where in the picture each place of each head's window comes from: x, then y; in float32."""
     batch, heads = maps.shape[:2]
-    flat = F.affine_grid(maps.flatten(0, 1).float(), [batch * heads, 1, rows, columns], align_corners=False)
+    with torch.autocast(maps.device.type, enabled=False):
+        flat = F.affine_grid(maps.flatten(0, 1).float(), [batch * heads, 1, rows, columns], align_corners=False)
     return flat.unflatten(0, (batch, heads))
 
 
@@ -42,7 +43,7 @@ def cut_windows(
 def window_relation(sources: Sources, height: int, width: int) -> SparseRelation:
     """From places of the windows to pixels, row by row."""
     x, y = (
-        ((sources[..., axis].detach() + 1) * side / 2 - 0.5).clamp(0, side - 1).flatten(2)
+        ((sources[..., axis] + 1) * side / 2 - 0.5).clamp(0, side - 1).flatten(2)
         for axis, side in ((0, width), (1, height))
     )
     left, top = x.floor(), y.floor()
@@ -58,5 +59,6 @@ def window_relation(sources: Sources, height: int, width: int) -> SparseRelation
 def corners(maps: Maps, height: int, width: int) -> Float[Tensor, "batch heads 4 2"]:
     """Where the corners of each window lie in the picture, in pixels: x, y; clockwise from the upper left."""
     unit = maps.new_tensor([[-1.0, -1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 1.0, 1.0], [-1.0, 1.0, 1.0]])
-    halves = torch.einsum("bhij,cj->bhci", maps.detach().float(), unit.float())
+    with torch.autocast(maps.device.type, enabled=False):
+        halves = torch.einsum("bhij,cj->bhci", maps.detach().float(), unit.float())
     return (halves + 1) / 2 * halves.new_tensor([width, height])

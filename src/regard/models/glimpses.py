@@ -30,6 +30,7 @@ from torch import Tensor, nn
 
 from regard.core.axes import Axis, Grid, Series
 from regard.core.classifier import Choices, ClassifierOutput
+from regard.core.errors import RecordingError
 from regard.core.models import ModelConfig, ModelEntry, models, sizes
 from regard.core.tap import Tap
 from regard.layers.glimpse import Locations, glimpse, glimpse_relation, in_pixels
@@ -111,6 +112,8 @@ class Glimpses(nn.Module):
         self, images: Float[Tensor, "batch channels height width"], locations: Locations, state: Tensor
     ) -> Float[Tensor, "batch state"]:
         """The state after one more glimpse."""
+        if self.sensor.edited:
+            raise RecordingError("A glimpse is chosen and not weighed, so there is nothing in this model to edit.")
         height, width = images.shape[2:]
         self.sensor.emit(lambda: glimpse_relation(locations, height, width, self.size, self.num_scales))
         seen = self.glimpse(glimpse(images, locations, self.size, self.num_scales), locations)

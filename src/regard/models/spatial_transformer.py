@@ -24,9 +24,10 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.window import corners, cut_windows, window_relation, window_sources
+from regard.attention.window import Sources, corners, cut_windows, window_relation, window_sources
 from regard.core.axes import Axis, Grid
 from regard.core.classifier import ClassifierOutput
+from regard.core.context import context_of
 from regard.core.dropout import dropout
 from regard.core.models import ModelConfig, ModelEntry, models, sizes
 from regard.core.tap import Tap
@@ -118,7 +119,24 @@ class SpatialTransformer(nn.Module):
             for convolution in stage:  # type: ignore[attr-defined]
                 features = F.relu(convolution(features))
         pooled = dropout(features.mean(dim=(2, 3)), self.dropout_rate, self.training)
-        return ClassifierOutput(self.head(pooled), pooled, drawn={"windows": corners(maps, height, width)})
+        return ClassifierOutput(self.head(pooled), pooled, drawn={"windows": corners(maps, *images.shape[2:])})
+
+    def _windows(
+        self, images: Float[Tensor, "batch channels height width"], sources: Sources
+    ) -> Float[Tensor, "batch heads channels rows columns"]:
+        """What each head's window shows, or what edits leave of it."""
+        height, width = images.shape[2:]
+        pixels = images.float().flatten(2).transpose(1, 2)[:, None]
+        if self.window.edited:
+            relation = self.window.change(window_relation(sources, height, width))
+            windows = context_of(relation, pixels).transpose(2, 3).unflatten(3, sources.shape[2:4])
+        else:
+            windows = cut_windows(images, sources)
+        if self.window.open:
+            context = windows.flatten(3).transpose(2, 3)
+            self.window.emit(lambda: window_relation(sources.detach(), height, width), pixels, context)
+            return context.transpose(2, 3).unflatten(3, sources.shape[2:4])
+        return windows
 
     def axes(self, height: int, width: int) -> Mapping[str, Axis]:
         """The places of a window, and the pixels of the picture. A window's own pixels are as large as they look."""
