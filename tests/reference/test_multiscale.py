@@ -127,7 +127,7 @@ def test_films_are_refused() -> None:
 
 def test_recorded_scores_are_those_of_the_paper() -> None:
     """Weights from the small form against a softmax with E written out for all pairs."""
-    config = models["mvitv2"].config(image_size=24, width=8, num_blocks=(1, 1), num_class_tokens=1)
+    config = models["mvitv2"].config(image_size=24, width=8, num_blocks=(1, 1), tokens=("class",))
     torch.manual_seed(0)
     model = models["mvitv2"].build(config, CLASSES, 3).eval()
     attention = model.stages[1][0].attention
@@ -154,7 +154,7 @@ def test_recorded_scores_are_those_of_the_paper() -> None:
 
 
 def test_with_a_class_token_only_the_last_queries_reach_nothing() -> None:
-    config = models["mvitv2"].config(image_size=48, width=8, num_blocks=(1, 2), num_class_tokens=1)
+    config = models["mvitv2"].config(image_size=48, width=8, num_blocks=(1, 2), tokens=("class",))
     model = models["mvitv2"].build(config, CLASSES, 3)
     model(torch.randn(2, 3, 48, 48)).logits.square().sum().backward()
     still = {name for name, parameter in model.named_parameters() if not parameter.grad.any()}

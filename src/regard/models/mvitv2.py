@@ -17,8 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from pydantic import Field
-
 from regard.blocks.multiscale import MultiscaleConfig, MultiscaleTransformer, Place
 from regard.blocks.pooling_attention import PoolingAttention
 from regard.core.models import ModelEntry, models, sizes
@@ -30,16 +28,16 @@ class MViTv2Config(MultiscaleConfig):
     kind: Literal["mvitv2"] = "mvitv2"
     widen: Literal["attention", "feed_forward"] = "attention"
     """Where the width doubles: in a stage's first attention, or in the last position-wise network before it."""
-    num_class_tokens: int = Field(0, ge=0, le=1)
-    """1 reads the classes off a token of their own, 0 off the mean of all places. With a token, what is done to the
-    places' queries in the last block (its convolution, its offsets) reaches nothing, as in the published models."""
+    tokens: tuple[Literal["class"], ...] = ()
+    """("class",) reads the classes off a token of their own, () off the mean of all places. With a token, what is done
+    to the places' queries in the last block (its convolution, its offsets) reaches nothing, as in published models."""
 
 
 class MViTv2(MultiscaleTransformer):
     """Says what is in a picture by pooled attention with relative positions."""
 
     def __init__(self, config: MViTv2Config, num_classes: int, channels: int) -> None:
-        super().__init__(config, num_classes, channels, widen=config.widen, class_token=config.num_class_tokens > 0)
+        super().__init__(config, num_classes, channels, widen=config.widen, class_token=bool(config.tokens))
 
     def attention(self, config: MultiscaleConfig, place: Place) -> PoolingAttention:
         assert isinstance(config, MViTv2Config)
@@ -53,7 +51,7 @@ class MViTv2(MultiscaleTransformer):
             key_stride=key_stride,
             offset_side=max(config.side(place.stage), -(-inputs_side // key_stride)),
             adds_queries=True,
-            num_extras=config.num_class_tokens,
+            num_extras=len(config.tokens),
             epsilon=config.norm_epsilon,
             axes=place.axes,
             dropout_rate=config.attention_dropout_rate,
@@ -77,7 +75,7 @@ def _size(shape: str, class_token: bool) -> Callable[[], MViTv2Config]:
             num_heads=num_heads,
             num_blocks=_BLOCKS[shape],
             widen="feed_forward" if shape == "large" and not class_token else "attention",
-            num_class_tokens=int(class_token),
+            tokens=("class",) if class_token else (),
         )
 
     return size

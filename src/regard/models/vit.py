@@ -34,8 +34,8 @@ class ViTConfig(PatchTransformerConfig):
     kind: Literal["vit"] = "vit"
     pooling: Literal["token", "mean"] = "token"
     """What the classes are read off: the class token, or the mean of all patches."""
-    num_registers: int = 0
-    """Further learned tokens that take part in attention and that nothing is read off."""
+    registers: tuple[str, ...] = ()
+    """Names of further learned tokens, which take part in attention and which nothing is read off."""
 
 
 class ViT(PatchTransformer):
@@ -43,7 +43,7 @@ class ViT(PatchTransformer):
 
     def __init__(self, config: ViTConfig, num_classes: int, channels: int) -> None:
         own = ("class",) if config.pooling == "token" else ()
-        super().__init__(config, channels, (*own, *(f"register {n}" for n in range(1, config.num_registers + 1))))
+        super().__init__(config, channels, (*own, *config.registers))
         self.pooling = config.pooling
         self.head = nn.Linear(config.width, num_classes)
         initialise(self)

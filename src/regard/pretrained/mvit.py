@@ -66,7 +66,7 @@ def timm_to_mvitv2(
     widened = "stages.1.blocks.0.shortcut_proj_attn.weight" in reader
     config = MViTv2Config(
         image_size=image_size,
-        num_class_tokens=int(class_token),
+        tokens=("class",) if class_token else (),
         widen="attention" if widened or len(num_blocks) == 1 else "feed_forward",
         **_sizes(reader, patch_size, num_blocks, key_stride),
     )

@@ -77,7 +77,7 @@ def transformers_to_deit_student(
     reader = Reader("transformers' DeiT", state, RENAMES)
     fields = _trunk(reader, config, "deit", ["cls_token", "distillation_token"])
     reader.move("classifier", "head")
-    return reader.finish(ViTConfig(num_registers=1, **fields))
+    return reader.finish(ViTConfig(registers=("distillation",), **fields))
 
 
 def _trunk(reader: Reader, config: Mapping[str, Any], prefix: str, extras: list[str]) -> dict[str, Any]:
