@@ -111,9 +111,7 @@ class SpatialTransformer(nn.Module):
     def forward(self, images: Float[Tensor, "batch channels height width"]) -> ClassifierOutput:
         maps = self.localisation(images)
         sources = window_sources(maps, self.window_size, self.window_size)
-        if self.window.open:
-            self.window.emit(lambda: window_relation(sources, height, width))
-        features = cut_windows(images, sources).flatten(1, 2)
+        features = self._windows(images, sources).flatten(1, 2)
         for number, stage in enumerate(self.stages):
             features = F.max_pool2d(features, 2, ceil_mode=True) if number else features
             for convolution in stage:  # type: ignore[attr-defined]

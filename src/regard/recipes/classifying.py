@@ -13,6 +13,7 @@ import torch
 from jaxtyping import UInt8
 from torch import nn
 
+from regard.core.axes import Grid
 from regard.core.errors import CheckpointError
 from regard.core.files import write_json
 from regard.core.task import LossFunction
@@ -21,13 +22,18 @@ from regard.data.pictures.config import PictureConfig
 from regard.data.pictures.dataset import PictureCorpus, PictureSet, load_pictures
 from regard.data.pictures.decode import decode
 from regard.data.pictures.form import PictureForm
+from regard.data.pictures.shapes.generating import generate, scene_numbers
 from regard.recipes.config import RunConfig, RunKind, recipes, run_kinds
 from regard.recipes.run import Prepared, Run, build_model, checked_part
 from regard.recipes.starting import PICTURE_FORM, StartConfig, freeze, prepared_as, read_start, start, started_model
 from regard.recording import Recording
 from regard.tasks.classification import ClassificationConfig, ClassificationTask, Prediction
+from regard.tasks.classification.pointing import Pointing, point, pooled
 from regard.training import RunFolder
 from regard.training.precision import autocast, resolve_precision
+
+CHUNK = 50
+"""So many pictures are recorded at once."""
 
 Picture = str | Path | UInt8[np.ndarray, "_ _ 3"]
 """A file, or a decoded picture."""
@@ -87,6 +93,27 @@ class ClassificationRun(Run):
         images = self.task.images([decoded(picture)])
         prediction = self.classify([picture])[0]
         return PictureLook(prediction, self.task.record(self.model, images))
+
+    def pointing(self, num_pictures: int = 200) -> dict[str, Pointing]:
+        """The pointing game on generated shapes that were not trained on, for every attention over the picture.
+
+        What looks is the first position where that is an extra token (a class token), else all positions together.
+        """
+        self._needs_attention()
+        scenes = list(generate(scene_numbers(num_pictures, self.config.data.seed, "test"), self.task.form.height))
+        found: dict[str, list[Pointing]] = {}
+        for first in range(0, num_pictures, CHUNK):
+            some = scenes[first : first + CHUNK]
+            recording = self.task.record(self.model, self.task.images([scene.picture for scene in some]))
+            masks = [scene.main.mask for scene in some]
+            for address in recording:
+                seen = recording[address]
+                asking = seen.query_axes[0]
+                query = 0 if isinstance(asking, Grid) and asking.extras else None
+                if isinstance(seen.key_axes[0], Grid):
+                    found.setdefault(address, []).append(point(seen, masks, query=query))
+        weights = [len(scenes[first : first + CHUNK]) for first in range(0, num_pictures, CHUNK)]
+        return {address: pooled(parts, weights) for address, parts in found.items()}
 
     def read(self, part: str, data: PictureConfig | None = None) -> PictureSet:
         """A part of the run's pictures, or of others, in the form the model knows."""

@@ -23,6 +23,7 @@ from regard.data.pictures.batches import PictureBatch, PictureBatches
 from regard.data.pictures.form import PictureForm
 from regard.recording import Recording, record
 from regard.tasks.classification.config import ClassificationConfig
+from regard.tasks.classification.cost import cost
 from regard.tasks.classification.measures import measure
 from regard.tasks.classification.reinforce import reinforce
 
@@ -83,7 +84,7 @@ class ClassificationTask:
     def evaluate(
         self, model: nn.Module, batches: PictureBatches, progress: Callable[[int], None] | None = None
     ) -> dict[str, Any]:
-        """Loss, top-1 and top-5 accuracy, calibration error, confusion matrix and speed."""
+        """Loss, top-1 and top-5 accuracy, calibration error, confusion matrix, cost and speed."""
         if not len(batches.pictures):
             raise DataError("There is nothing to evaluate: this part has no pictures.")
         probabilities, labels, seconds = [], [], 0.0
@@ -104,6 +105,7 @@ class ClassificationTask:
             "pictures": done,
             **measured.to_json(),
             "class_names": list(self.form.class_names),
+            **cost(model, self.form.channels, self.form.height, self.form.width),
             "pictures_per_second": round(done / seconds, 1),
             "seconds": round(seconds, 2),
         }
