@@ -15,11 +15,28 @@ if TYPE_CHECKING:
     from regard.plots.alignment import draw_alignment
     from regard.plots.heads import draw_heads
     from regard.plots.layers import draw_layers
-    from regard.plots.overlay import draw_overlay
+    from regard.plots.overlay import draw_overlay, draw_strip
+    from regard.plots.panels import draw_panels
 
-__all__ = ["draw_alignment", "draw_heads", "draw_layers", "draw_overlay", "save", "write_page"]
+__all__ = [
+    "draw_alignment",
+    "draw_heads",
+    "draw_layers",
+    "draw_overlay",
+    "draw_panels",
+    "draw_strip",
+    "save",
+    "write_page",
+]
 
-_HOMES = {"draw_alignment": "alignment", "draw_heads": "heads", "draw_layers": "layers", "draw_overlay": "overlay"}
+_HOMES = {
+    "draw_alignment": "alignment",
+    "draw_heads": "heads",
+    "draw_layers": "layers",
+    "draw_overlay": "overlay",
+    "draw_panels": "panels",
+    "draw_strip": "overlay",
+}
 
 
 def __getattr__(name: str) -> Any:

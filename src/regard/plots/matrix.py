@@ -13,7 +13,8 @@ from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
 from regard.plots.palette import Palette
-from regard.plots.style import longest, shrunk, text_size, weight_map
+from regard.plots.sheet import weight_map
+from regard.plots.style import longest, text_size
 
 GAP = 0.06
 """Inches between a map and its labels."""
@@ -138,3 +139,13 @@ def draw_values(
             ha="center",
             va="center_baseline",
         )
+
+
+def shrunk(weights: Float[np.ndarray, "rows columns"], limit: int) -> Float[np.ndarray, "fewer_rows fewer_columns"]:
+    """The largest weight of each block of cells, so that a single bright cell is not lost between pixels."""
+    for axis in (0, 1):
+        count = weights.shape[axis]
+        if count > limit:
+            starts = np.unique(np.linspace(0, count, limit, endpoint=False).astype(int))
+            weights = np.maximum.reduceat(weights, starts, axis=axis)
+    return weights

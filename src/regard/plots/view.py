@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from regard.core.errors import ConfigError, RecordingError
+from regard.core.errors import ConfigError, RecordingError, nearest
 from regard.recording import RecordedMap, Recording
 
 
@@ -68,3 +68,36 @@ def view(recording: Recording, address: str, example: int, limit: int, kind: str
         key_axes[example].labels() if key_axes else [str(position) for position in range(num_keys)],
         weights,
     )
+
+
+def chosen(recorded: RecordedMap, head: int | None) -> Float[np.ndarray, "rows columns"]:
+    """One head of the map of one example, or the mean of all."""
+    weights = recorded.weights(example=0) if head is None else recorded.weights(example=0, head=head)[None]
+    if not weights.isfinite().all():
+        raise RecordingError(f"The weights of {recorded.address} are not all finite, so they cannot be drawn.")
+    return weights.mean(dim=0).numpy(force=True)
+
+
+def position(recorded: RecordedMap, query: int | str) -> int:
+    """The place of a query given by its number (negative: from the end) or by its label."""
+    axis = recorded.query_axes[0] if recorded.query_axes else None
+    count = recorded.shape[2] if axis is None else len(axis)
+    labels = [] if axis is None else axis.labels()
+    if isinstance(query, str):
+        places = [place for place, label in enumerate(labels) if label == query]
+        if len(places) == 1:
+            return places[0]
+        if places:
+            raise RecordingError(
+                f"{query!r} stands at the positions {', '.join(map(str, places))} of {recorded.queries}; name one by "
+                f"its number."
+            )
+        if not query.lstrip("-").isdecimal():
+            close = nearest(query, labels)
+            meant = f" Did you mean {close!r}?" if close else ""
+            known = f"{', '.join(labels[:20])}{' ...' if len(labels) > 20 else ''}" or "only numbers"
+            raise RecordingError(f"There is no query {query!r} in {recorded.address}.{meant} There are: {known}.")
+        query = int(query)
+    if not -count <= query < count:
+        raise RecordingError(f"There is no query {query} in {recorded.address}; it has {count}.")
+    return query % count
