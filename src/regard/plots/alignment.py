@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.plots.labels import shown
-from regard.plots.matrix import GAP, ColumnLabels, draw_cells, draw_row_labels, draw_values
+from regard.plots.matrix import GAP, ColumnLabels, checked, draw_cells, draw_row_labels, draw_values
 from regard.plots.palette import Palette, ceiling, palette
 from regard.plots.sheet import COLOUR_BAR_WIDTH, bar_height, colour_bar, new_sheet, weight_scale
 from regard.plots.style import NAME_SIZE, longest, styled
@@ -40,7 +40,8 @@ def draw_alignment(
     `links` are pairs (source word, target word), which get an outline. `largest` is the weight of the last colour, for
     pictures that are compared; left out, it goes by these weights.
     """
-    table = _checked(weights, source_tokens, target_tokens, links or ())
+    table = checked(weights, target_tokens, source_tokens, MAX_WORDS, "An alignment matrix", ("target", "source"))
+    _check_links(links or (), len(source_tokens), len(target_tokens))
     colours = palette(dark)
     columns, rows = [shown(token) for token in source_tokens], [shown(token) for token in target_tokens]
     texts = [*columns, *rows, title or ""]
@@ -90,30 +91,10 @@ def _draw_links(
     page.text(left + 0.21, below + 0.065, "word link", size=NAME_SIZE, color=colours.muted, va="center_baseline")
 
 
-def _checked(
-    weights: Float[np.ndarray | Tensor, "targets sources"],
-    source_tokens: Sequence[str],
-    target_tokens: Sequence[str],
-    links: Collection[tuple[int, int]],
-) -> Float[np.ndarray, "targets sources"]:
-    table = weights.numpy(force=True) if isinstance(weights, Tensor) else np.asarray(weights, dtype=float)
-    expected = (len(target_tokens), len(source_tokens))
-    if max(expected) > MAX_WORDS:
-        raise ConfigError(
-            f"An alignment matrix shows at most {MAX_WORDS} words a side, and this one has {expected[0]:,} target and "
-            f"{expected[1]:,} source words. Draw a part of it, such as the first {MAX_WORDS} words of both."
-        )
-    if table.shape != expected:
-        raise ConfigError(
-            f"The weights have the shape {table.shape}, but there are {expected[0]} target words (rows) and "
-            f"{expected[1]} source words (columns)."
-        )
-    if not np.isfinite(table).all():
-        raise ConfigError("The weights of an alignment matrix must be finite numbers; these hold NaN or infinity.")
+def _check_links(links: Collection[tuple[int, int]], num_sources: int, num_targets: int) -> None:
     for source, target in links:
-        if not (0 <= source < expected[1] and 0 <= target < expected[0]):
+        if not (0 <= source < num_sources and 0 <= target < num_targets):
             raise ConfigError(
-                f"The link {source}-{target} is outside the matrix of {expected[1]} source and {expected[0]} target "
+                f"The link {source}-{target} is outside the matrix of {num_sources} source and {num_targets} target "
                 f"words; links are pairs (source word, target word), counted from 0."
             )
-    return table
