@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from regard.core.errors import ConfigError
+from regard.core.errors import ConfigError, RecordingError
 from regard.plots.labels import shown
 from regard.plots.matrix import as_array
 from regard.plots.palette import Palette, palette
@@ -34,19 +34,26 @@ _SPACE = 0.45
 def draw_distance(recording: Recording, *, taps: str = "*", title: str | None = None, dark: bool = False) -> Figure:
     """How far each head looks, on average over all queries and examples, in the unit of its axis.
 
-    Only attention from an axis to itself has distances; other taps that match are left out. The dashed line is what a
-    head would have that looks everywhere alike.
+    Other taps that match are left out where their axes have no distance, such as words from patches. The dashed line is
+    what a head would have that looks everywhere alike.
     """
-    found = [recording[address] for address in matching(recording, taps)]
-    within = [recorded for recorded in found if recorded.queries == recorded.keys and recorded.key_axes]
-    if not within:
+    measured = {}
+    for address in matching(recording, taps):
+        recorded = recording[address]
+        if recorded.key_axes and _has_distances(recorded):
+            measured.setdefault(recorded.key_axes[0].space_unit, []).append(recorded)
+    if not measured:
         raise ConfigError(
-            f"No tap that matches {taps!r} looks from an axis to itself, or the axes are not labelled, so there are no "
+            f"No tap that matches {taps!r} looks along one axis, or the axes are not labelled, so there are no "
             f"distances to draw. Draw the entropy instead."
         )
-    unit = within[0].key_axes[0].unit
-    within = [recorded for recorded in within if recorded.key_axes[0].unit == unit]
-    return _drawn(within, RecordedMap.distance, f"mean distance, {unit}", title or "How far each head looks", dark)
+    if len(measured) > 1:
+        raise ConfigError(
+            f"The taps that match {taps!r} measure in {' and in '.join(measured)}, which one picture cannot show. Choose "
+            f"fewer with a pattern such as taps={next(iter(measured.values()))[0].address!r}."
+        )
+    unit, found = measured.popitem()
+    return _drawn(found, RecordedMap.distance, f"mean distance, {unit}", title or "How far each head looks", dark)
 
 
 def draw_entropy(recording: Recording, *, taps: str = "*", title: str | None = None, dark: bool = False) -> Figure:
@@ -58,6 +65,14 @@ def draw_entropy(recording: Recording, *, taps: str = "*", title: str | None = N
     return _drawn(
         found, RecordedMap.entropy, "mean entropy, nats", title or "How spread each head's attention is", dark
     )
+
+
+def _has_distances(recorded: RecordedMap) -> bool:
+    try:
+        recorded.example(0).distance()
+    except RecordingError:
+        return False
+    return True
 
 
 def _drawn(

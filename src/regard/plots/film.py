@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
@@ -57,7 +58,8 @@ def draw_training(
 
 def _frames(figures: Iterable[Figure]) -> list[UInt8[np.ndarray, "height width 3"]]:
     """All pictures in pixels, of one size with even sides (what video coders ask for)."""
-    drawn, backgrounds = [], []
+    drawn: list[UInt8[np.ndarray, "_ _ 3"]] = []
+    backgrounds = []
     for figure in figures:
         if len(drawn) == MAX_FRAMES:
             raise ConfigError(f"A film has at most {MAX_FRAMES} pictures; leave some out, such as every second one.")
@@ -90,7 +92,8 @@ def _write_mp4(path: Path, frames: Sequence[UInt8[np.ndarray, "height width 3"]]
     height, width = frames[0].shape[:2]
     figure = Figure(figsize=(width / _PIXELS_PER_INCH, height / _PIXELS_PER_INCH), dpi=_PIXELS_PER_INCH)
     shown = figure.figimage(frames[0], resize=False)
-    writer = animation.FFMpegWriter(fps=1 / seconds, codec="h264", extra_args=["-pix_fmt", "yuv420p"])
+    rate: Any = 1 / seconds  # ffmpeg takes fractions, though matplotlib's signature says whole numbers
+    writer = animation.FFMpegWriter(fps=rate, codec="h264", extra_args=["-pix_fmt", "yuv420p"])
     with rc_context({"savefig.bbox": None, "savefig.facecolor": "auto"}):
         FigureCanvasAgg(figure)
         with writer.saving(figure, str(path), _PIXELS_PER_INCH):

@@ -78,7 +78,7 @@ def draw_strip(
     return draw_panels(
         picture_of(recording, example),
         {name: _places(grid, row) for name, row in zip(counted, rows, strict=True)},
-        title=title if title is not None else f"{address}, {which}: where each of {recorded.queries} looks",
+        title=title if title is not None else f"{address}, {which}: where {recorded.queries} looks, one by one",
         dark=dark,
     )
 

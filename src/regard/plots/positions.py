@@ -96,7 +96,7 @@ def _draw_curve(axes: Axes, curve: Float[np.ndarray, "width"], colours: Palette)
 
 
 def _finish(axes: Axes, names: tuple[str, str], colours: Palette) -> None:
-    axes.locator_params(nbins=5, steps=[1, 2, 5, 10])
+    axes.locator_params(axis="x", nbins=5, steps=[1, 2, 5, 10], integer=True)
     axes.tick_params(labelsize=NAME_SIZE - 1, color=colours.muted, labelcolor=colours.muted, length=3)
     axes.set_xlabel(names[0], size=NAME_SIZE, color=colours.muted)
     axes.set_ylabel(names[1], size=NAME_SIZE, color=colours.muted)
@@ -110,8 +110,8 @@ def _checked(encodings: Float[np.ndarray | Tensor, "positions width"]) -> Float[
         raise ConfigError(f"Encodings are a table of positions by dimensions; these have the shape {table.shape}.")
     if len(table) > MAX_POSITIONS:
         raise ConfigError(
-            f"{len(table):,} positions are more than the {MAX_POSITIONS:,} of one picture; draw the first of them, such "
-            f"as encodings[:{MAX_POSITIONS}]."
+            f"{len(table):,} positions are more than the {MAX_POSITIONS:,} of one picture; draw the first of them, "
+            f"such as encodings[:{MAX_POSITIONS}]."
         )
     if not np.isfinite(table).all():
         raise ConfigError("Encodings must be finite numbers; these hold NaN or infinity.")

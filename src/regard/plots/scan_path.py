@@ -63,8 +63,8 @@ def draw_scan_path(
                 Circle(tuple(place), radius, facecolor=face, edgecolor=colours.outline, linewidth=1.8, alpha=0.92)
             )
             digits = str(number + 1)
-            page.text(*place, digits, size=min(13.0, radius * 120 / (len(digits) + 0.6)), color=ink, weight="bold",
-                      ha="center", va="center_baseline")  # fmt: skip
+            points = min(13.0, radius * 120 / (len(digits) + 0.6))
+            page.text(*place.tolist(), digits, size=points, color=ink, weight="bold", ha="center", va="center_baseline")
     return sheet.figure
 
 

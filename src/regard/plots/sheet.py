@@ -121,7 +121,7 @@ def colour_bar(
 def finish_bar(bar: Colorbar, name: str, colours: Palette) -> None:
     """The look of ticks and name, alike for every bar."""
     bar.ax.minorticks_off()
-    ticks = {"color": colours.muted, "labelcolor": colours.muted, "labelsize": NAME_SIZE - 1}
-    bar.ax.tick_params(length=2.5, width=0.6, pad=2, **ticks)
+    bar.ax.tick_params(length=2.5, width=0.6, pad=2, labelsize=NAME_SIZE - 1)
+    bar.ax.tick_params(color=colours.muted, labelcolor=colours.muted)
     bar.outline.set(edgecolor=colours.line, linewidth=0.8)
     bar.set_label(name, size=NAME_SIZE, color=colours.muted, labelpad=3)

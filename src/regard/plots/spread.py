@@ -15,14 +15,23 @@ from regard.recording import RecordedMap
 
 
 def mean_by_head(recorded: RecordedMap, values: Float[Tensor, "examples heads queries"]) -> Float[Tensor, "heads"]:
-    """The mean over all queries of all examples; padding does not count, nor a query without a value (NaN)."""
+    """The mean over all queries of all examples; padding does not count, nor a query that has no value (NaN).
+
+    A class token is nowhere, so it has no distance. Weights that are not numbers are an error, and no missing value.
+    """
+    if not _kept(recorded, recorded.entropy()).isfinite().all():
+        raise RecordingError(f"The weights of {recorded.address} are not all finite, so they cannot be drawn.")
+    means = _kept(recorded, values).nanmean(dim=1)
+    if not means.isfinite().all():
+        raise RecordingError(f"A head of {recorded.address} has no value for any query, so it cannot be drawn.")
+    return means
+
+
+def _kept(recorded: RecordedMap, values: Float[Tensor, "examples heads queries"]) -> Float[Tensor, "heads kept"]:
+    """All queries of all examples, without padding."""
     examples, _, queries = values.shape
     lengths = [len(axis) for axis in recorded.query_axes] or [queries] * examples
-    kept = torch.cat([values[example, :, :length] for example, length in enumerate(lengths)], dim=1)
-    means = kept.nanmean(dim=1)
-    if not means.isfinite().all():
-        raise RecordingError(f"The weights of {recorded.address} are not all finite, so they cannot be drawn.")
-    return means
+    return torch.cat([values[example, :, :length] for example, length in enumerate(lengths)], dim=1)
 
 
 def uniform(recorded: RecordedMap) -> RecordedMap | None:

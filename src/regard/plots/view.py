@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,24 +81,30 @@ def chosen(recorded: RecordedMap, head: int | None) -> Float[np.ndarray, "rows c
 
 def position(recorded: RecordedMap, query: int | str) -> int:
     """The place of a query given by its number (negative: from the end) or by its label."""
-    axis = recorded.query_axes[0] if recorded.query_axes else None
-    count = recorded.shape[2] if axis is None else len(axis)
-    labels = [] if axis is None else axis.labels()
-    if isinstance(query, str):
-        places = [place for place, label in enumerate(labels) if label == query]
-        if len(places) == 1:
-            return places[0]
-        if places:
-            raise RecordingError(
-                f"{query!r} stands at the positions {', '.join(map(str, places))} of {recorded.queries}; name one by "
-                f"its number."
-            )
-        if not query.lstrip("-").isdecimal():
-            close = nearest(query, labels)
-            meant = f" Did you mean {close!r}?" if close else ""
-            known = f"{', '.join(labels[:20])}{' ...' if len(labels) > 20 else ''}" or "only numbers"
-            raise RecordingError(f"There is no query {query!r} in {recorded.address}.{meant} There are: {known}.")
-        query = int(query)
-    if not -count <= query < count:
-        raise RecordingError(f"There is no query {query} in {recorded.address}; it has {count}.")
-    return query % count
+    labels = recorded.query_axes[0].labels() if recorded.query_axes else []
+    if isinstance(query, int) or not labels:
+        count = len(labels) or recorded.shape[2]
+        if isinstance(query, int) or query.removeprefix("-").isdecimal():
+            if not -count <= int(query) < count:
+                raise RecordingError(f"There is no query {query} in {recorded.address}; it has {count}.")
+            return int(query) % count
+    return place_of(str(query), labels, recorded.address)
+
+
+def place_of(query: str, labels: Sequence[str], where: str) -> int:
+    """The place of a label; where no label is so, the place of that number."""
+    places = [place for place, label in enumerate(labels) if label == query]
+    if len(places) == 1:
+        return places[0]
+    if places:
+        raise ConfigError(
+            f"{query!r} stands at the positions {', '.join(map(str, places))} of {where}; name one by its number."
+        )
+    if query.removeprefix("-").isdecimal():
+        if not -len(labels) <= int(query) < len(labels):
+            raise RecordingError(f"There is no query {query} in {where}; it has {len(labels)}.")
+        return int(query) % len(labels)
+    close = nearest(query, labels)
+    meant = f" Did you mean {close!r}?" if close else ""
+    known = f"{', '.join(labels[:20])}{' ...' if len(labels) > 20 else ''}" if labels else "positions without a label"
+    raise ConfigError(f"There is no {query!r} in {where}.{meant} There are: {known}.")
