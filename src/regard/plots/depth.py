@@ -49,7 +49,7 @@ def draw_distance(recording: Recording, *, taps: str = "*", title: str | None = 
         )
     if len(measured) > 1:
         raise ConfigError(
-            f"The taps that match {taps!r} measure in {' and in '.join(measured)}, which one picture cannot show. Choose "
+            f"The taps that match {taps!r} measure in {' and in '.join(measured)}, too much for one picture. Choose "
             f"fewer with a pattern such as taps={next(iter(measured.values()))[0].address!r}."
         )
     unit, found = measured.popitem()

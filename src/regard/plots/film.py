@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import contextlib
+import io
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from jaxtyping import UInt8
-from matplotlib import animation, rc_context
+from jaxtyping import Int, UInt8
+from matplotlib import animation
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -39,7 +42,7 @@ def write_film(path: str | Path, figures: Iterable[Figure], *, seconds: float = 
         raise ConfigError(f"A picture of a film is shown for 0.02 to 60 seconds, not for {seconds}.")
     if ending == ".mp4" and not animation.FFMpegWriter.isAvailable():
         raise ConfigError("An .mp4 needs ffmpeg, and there is none on this machine. Install it, or write a .gif.")
-    frames = _frames(figures)
+    frames = _Frames(figures)
     with atomic_path(path) as temporary:
         (_write_gif if ending == ".gif" else _write_mp4)(temporary, frames, seconds)
     return path
@@ -56,47 +59,102 @@ def draw_training(
         yield draw_heads(recording, address, example=example, title=title, largest=most, dark=dark)
 
 
-def _frames(figures: Iterable[Figure]) -> list[UInt8[np.ndarray, "height width 3"]]:
-    """All pictures in pixels, of one size with even sides (what video coders ask for)."""
-    drawn: list[UInt8[np.ndarray, "_ _ 3"]] = []
-    backgrounds = []
-    for figure in figures:
-        if len(drawn) == MAX_FRAMES:
-            raise ConfigError(f"A film has at most {MAX_FRAMES} pictures; leave some out, such as every second one.")
-        figure.set_dpi(_PIXELS_PER_INCH)
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()
-        drawn.append(np.asarray(canvas.buffer_rgba())[..., :3].copy())
-        backgrounds.append(np.round(255 * np.array(to_rgb(figure.get_facecolor()))).astype(np.uint8))
-    if not drawn:
-        raise ConfigError("A film needs at least one picture; none was given.")
-    height, width = (2 * -(-max(one.shape[axis] for one in drawn) // 2) for axis in (0, 1))
-    frames = []
-    for one, background in zip(drawn, backgrounds, strict=True):
-        frame = np.broadcast_to(background, (height, width, 3)).copy()
-        frame[: one.shape[0], : one.shape[1]] = one
-        frames.append(frame)
-    return frames
+class _Frames:
+    """All pictures in pixels, packed in memory; of one size with even sides (what video coders ask for)."""
+
+    def __init__(self, figures: Iterable[Figure]) -> None:
+        self._packed: list[bytes] = []
+        self._backgrounds: list[tuple[int, ...]] = []
+        self.width = self.height = 0
+        for figure in figures:
+            if len(self) == MAX_FRAMES:
+                raise ConfigError(f"A film has at most {MAX_FRAMES} pictures; leave some out, such as every second.")
+            image = _rendered(figure)
+            self.width, self.height = max(self.width, image.width), max(self.height, image.height)
+            self._packed.append(_packed(image))
+            self._backgrounds.append(tuple(round(255 * part) for part in to_rgb(figure.get_facecolor())))
+        if not self._packed:
+            raise ConfigError("A film needs at least one picture; none was given.")
+        self.width, self.height = self.width + self.width % 2, self.height + self.height % 2
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    def __getitem__(self, number: int) -> Image.Image:
+        frame = Image.new("RGB", (self.width, self.height), self._backgrounds[number])
+        with Image.open(io.BytesIO(self._packed[number])) as image:
+            frame.paste(image)
+        return frame
 
 
-def _write_gif(path: Path, frames: Sequence[UInt8[np.ndarray, "height width 3"]], seconds: float) -> None:
-    # One palette for all, from all, so that a colour means the same weight throughout.
-    sample = Image.fromarray(np.concatenate([frame[::3, ::3] for frame in frames[:: max(1, len(frames) // 16)]]))
-    colours = sample.quantize(256, method=Image.Quantize.MEDIANCUT)
-    first, *others = [Image.fromarray(frame).quantize(palette=colours, dither=Image.Dither.NONE) for frame in frames]
+def _rendered(figure: Figure) -> Image.Image:
+    before = figure.get_dpi()
+    figure.set_dpi(_PIXELS_PER_INCH)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    figure.set_dpi(before)
+    return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+
+
+def _packed(image: Image.Image) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, format="PNG", compress_level=1)
+    return buffer.getvalue()
+
+
+def _write_gif(path: Path, frames: _Frames, seconds: float) -> None:
+    colours, exact = _palette_of(frames)
+    first, *others = (_in_palette(frames[number], colours, exact) for number in range(len(frames)))
     times = [round(1000 * seconds)] * len(others) + [round(1000 * seconds * _LAST)]
-    first.save(path, save_all=True, append_images=others, duration=times, loop=0, optimize=False)
+    first.save(path, save_all=True, append_images=others, duration=times, loop=0)
 
 
-def _write_mp4(path: Path, frames: Sequence[UInt8[np.ndarray, "height width 3"]], seconds: float) -> None:
-    height, width = frames[0].shape[:2]
-    figure = Figure(figsize=(width / _PIXELS_PER_INCH, height / _PIXELS_PER_INCH), dpi=_PIXELS_PER_INCH)
-    shown = figure.figimage(frames[0], resize=False)
-    rate: Any = 1 / seconds  # ffmpeg takes fractions, though matplotlib's signature says whole numbers
-    writer = animation.FFMpegWriter(fps=rate, codec="h264", extra_args=["-pix_fmt", "yuv420p"])
-    with rc_context({"savefig.bbox": None, "savefig.facecolor": "auto"}):
-        FigureCanvasAgg(figure)
-        with writer.saving(figure, str(path), _PIXELS_PER_INCH):
-            for frame in (*frames, *[frames[-1]] * (_LAST - 1)):
-                shown.set_data(frame)
-                writer.grab_frame()
+def _palette_of(frames: _Frames) -> tuple[Image.Image, Int[np.ndarray, "exact"]]:
+    """One palette for all frames, so that a colour means the same weight throughout, and those it has exactly.
+
+    Half of it are the most frequent colours as they are (the background, which is zero, above all); the other half are
+    chosen for the rest.
+    """
+    some = {*range(0, len(frames), max(1, len(frames) // 16)), len(frames) - 1}
+    pixels = np.concatenate([np.asarray(frames[number])[::2, ::2].reshape(-1, 3) for number in sorted(some)])
+    found, counts = np.unique(_codes(pixels), return_counts=True)
+    exact = found[np.argsort(-counts, kind="stable")[:128]]
+    triples = np.stack([exact >> 16, exact >> 8 & 255, exact & 255], axis=1)
+    rest = Image.fromarray(pixels[None]).quantize(128, method=Image.Quantize.MEDIANCUT).getpalette() or []
+    colours = Image.new("P", (1, 1))
+    colours.putpalette([*triples.ravel().tolist(), *rest])
+    return colours, exact
+
+
+def _in_palette(frame: Image.Image, colours: Image.Image, exact: Int[np.ndarray, "exact"]) -> Image.Image:
+    """Pillow's search for the nearest colour is not quite exact, so those that are there are set by hand."""
+    image = frame.quantize(palette=colours, dither=Image.Dither.NONE)
+    codes, order = _codes(np.asarray(frame)), np.argsort(exact)
+    places = order[np.searchsorted(exact[order], codes).clip(max=len(exact) - 1)]
+    indices = np.where(exact[places] == codes, places, np.asarray(image)).astype(np.uint8)
+    result = Image.fromarray(indices)
+    result.putpalette(image.getpalette() or [])
+    return result
+
+
+def _codes(pixels: UInt8[np.ndarray, "*shape 3"]) -> Int[np.ndarray, "*shape"]:
+    """A colour as one number."""
+    wide = pixels.astype(np.int64)
+    return wide[..., 0] << 16 | wide[..., 1] << 8 | wide[..., 2]
+
+
+def _write_mp4(path: Path, frames: _Frames, seconds: float) -> None:
+    order = [*range(len(frames)), *[len(frames) - 1] * (_LAST - 1)]
+    source = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{frames.width}x{frames.height}", "-r", f"{1 / seconds:g}"]
+    target = ["-c:v", "h264", "-pix_fmt", "yuv420p", "-movflags", "+faststart", str(path)]
+    command = [animation.FFMpegWriter.bin_path(), "-y", "-loglevel", "error", *source, "-i", "-", *target]
+    with tempfile.TemporaryFile() as said:
+        coder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=said, stderr=said)
+        assert coder.stdin is not None
+        with contextlib.suppress(BrokenPipeError), coder.stdin as pipe:
+            for number in order:
+                pipe.write(frames[number].tobytes())
+        if coder.wait() != 0:
+            said.seek(0)
+            reason = said.read().decode(errors="replace").strip().splitlines() or ["it does not say why"]
+            raise ConfigError(f"ffmpeg could not write the film: {reason[-1]}. Write a .gif instead.")
