@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from regard import attention, core, data, models, plots, recipes, recording, tasks, training
     from regard.attention import mechanisms
     from regard.recipes.run import Run, open_run
-    from regard.recording import Recording, record
+    from regard.recording import Recording, edit, edits, record
 
     __version__: str
 
@@ -32,6 +32,8 @@ __all__ = [
     "attention",
     "core",
     "data",
+    "edit",
+    "edits",
     "mechanisms",
     "models",
     "open_run",
@@ -46,6 +48,8 @@ __all__ = [
 _HOMES = {
     "Recording": "regard.recording",
     "Run": "regard.recipes.run",
+    "edit": "regard.recording",
+    "edits": "regard.recording",
     "mechanisms": "regard.attention",
     "open_run": "regard.recipes.run",
     "record": "regard.recording",

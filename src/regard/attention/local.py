@@ -23,6 +23,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from regard.core.context import context_of
 from regard.core.relations import SparseRelation, masked_softmax
 from regard.core.tap import Tap
 
@@ -54,6 +55,10 @@ def attend_locally(
     weights = masked_softmax(scores.movedim(2, -1), inside.movedim(0, -1)).movedim(-1, 2)
     if tap is not None and tap.open:
         tap.emit(lambda: _relation(weights.detach(), neighbours, height * width))
+    if tap is not None and tap.edited:
+        relation = tap.change(_relation(weights, neighbours, height * width))
+        context = context_of(relation, values.flatten(3).transpose(2, 3))
+        return context.transpose(2, 3).unflatten(3, queries.shape[-2:])
     return local_context(weights, _full(values), window, stride).to(values.dtype)
 
 

@@ -48,6 +48,12 @@ class Allow:
     def only_causal(self) -> bool:
         return self.causal and self.keys is None and self.window is None and self.pairs is None
 
+    @property
+    def of_heads(self) -> Bool[Tensor, "batch_or_1 heads_or_1 1 1"] | None:
+        """The pairs, where they say no more than which heads attend at all."""
+        pairs = self.pairs
+        return pairs if pairs is not None and pairs.dim() == 4 and pairs.shape[2:] == (1, 1) else None
+
     def simplified(self, num_queries: int) -> Allow:
         """Without the causal condition where it excludes nothing: one query at the end sees all keys."""
         return replace(self, causal=False) if self.causal and num_queries == 1 else self

@@ -134,7 +134,7 @@ class DotRelation(Relation):
 
     def joined(self, later: Sequence[DotRelation]) -> DotRelation:
         steps = (self, *later)
-        if any(step.bias is not None or step.allow.pairs is not None for step in steps):
+        if any(step.bias is not None or not _same_pairs(step.allow, self.allow) for step in steps):
             raise RecordingError("Relations with a bias or with pairs of their own cannot be joined step by step.")
         return replace(later[-1], queries=torch.cat([step.queries for step in steps], dim=2))
 
@@ -257,6 +257,13 @@ class SparseRelation(Relation):
     @staticmethod
     def restore(tensors: Mapping[str, Tensor], fields: Mapping[str, Any]) -> SparseRelation:
         return SparseRelation(tensors["indices"], tensors["values"], fields["keys"])
+
+
+def _same_pairs(one: Allow, other: Allow) -> bool:
+    """No pairs at all, or the same whole heads that look at nothing."""
+    if one.pairs is None or other.pairs is None:
+        return one.pairs is other.pairs
+    return one.of_heads is not None and other.of_heads is not None and torch.equal(one.of_heads, other.of_heads)
 
 
 FORMS: dict[str, type[Relation]] = {form.form: form for form in (DotRelation, DenseRelation, SparseRelation)}

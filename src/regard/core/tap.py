@@ -1,7 +1,10 @@
-"""Where attention leaves a model: a `Tap` has a stable address and costs nothing while nobody listens.
+"""Where attention leaves a model, or is changed: a `Tap` has a stable address and costs nothing while it is not used.
 
-A tap is a module without parameters, so that its place in the module tree is its address. Listeners live in a
-context variable: two threads, or two nested recordings, never see each other's relations.
+A tap is a module without parameters, so that its place in the module tree is its address. Listeners and edits live in
+context variables: two threads, or two nested recordings, never see each other's relations.
+
+Who computes attention asks `tap.edited` first. If it is, the context is to come from `tap.change(relation)` and the
+values (`core.context.context_of` does it for every form), and what is emitted is the changed relation.
 """
 
 from __future__ import annotations
@@ -20,7 +23,17 @@ class Listener(Protocol):
     def hear(self, tap: Tap, relation: Relation) -> None: ...
 
 
+class Editing(Protocol):
+    """All edits that are open in a thread or task, the innermost last."""
+
+    def concerns(self, tap: Tap) -> bool: ...
+
+    def change(self, tap: Tap, relation: Relation, *, shown: bool) -> Relation:
+        """`shown` is true where the relation is only looked at and no context is made of it."""
+
+
 _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("regard_listeners", default=())
+_editing: ContextVar[Editing | None] = ContextVar("regard_editing", default=None)
 
 # Steps in a module path that say how a layer is built, not which layer it is.
 _SILENT_STEPS = {"tap", "mechanism"}
@@ -42,11 +55,24 @@ class Tap(nn.Module):
         """Whether anybody listens; ask before making a relation that is not at hand anyway."""
         return bool(_listeners.get())
 
+    @property
+    def edited(self) -> bool:
+        """Whether the relation here is to be changed before the context is made of it."""
+        editing = _editing.get()
+        return editing is not None and editing.concerns(self)
+
+    def change(self, relation: Relation) -> Relation:
+        """The relation that the open edits make of this one; the same where there are none."""
+        editing = _editing.get()
+        return relation if editing is None else editing.change(self, relation, shown=False)
+
     def emit(self, make: Callable[[], Relation]) -> None:
-        """Hands the relation to whoever listens; `make` is not called when nobody does."""
+        """Hands the relation, as the open edits leave it, to whoever listens; `make` is not called when nobody does."""
         listeners = _listeners.get()
         if listeners:
-            relation = make()
+            relation, editing = make(), _editing.get()
+            if editing is not None:
+                relation = editing.change(self, relation, shown=True)
             for listener in listeners:
                 listener.hear(self, relation)
 
@@ -64,6 +90,21 @@ def listening(listener: Listener) -> Iterator[None]:
 def is_listening(listener: Listener) -> bool:
     """Whether `listener` hears taps in the current thread or task."""
     return any(known is listener for known in _listeners.get())
+
+
+@contextmanager
+def editing(edits: Editing) -> Iterator[None]:
+    """While the context is open, these edits, and no others, apply in this thread or task."""
+    token = _editing.set(edits)
+    try:
+        yield
+    finally:
+        _editing.reset(token)
+
+
+def open_editing() -> Editing | None:
+    """What applies in the current thread or task, for who adds to it."""
+    return _editing.get()
 
 
 def taps(model: nn.Module) -> dict[str, Tap]:

@@ -75,7 +75,7 @@ class Sutskever(nn.Module):
     ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
         inputs = self._dropped(self.target_embedding(tokens))
         features, hidden = self.decoder.step(inputs, state.hidden)
-        return self._dropped(features), RecurrentState(state.memory, hidden)
+        return self._dropped(features), state.following(hidden)
 
     def _dropped(self, inputs: Tensor) -> Tensor:
         return dropout(inputs, self.dropout_rate, self.training)

@@ -1,6 +1,8 @@
-"""Recording attention and looking at it."""
+"""Recording attention, looking at it and changing it."""
 
+from regard.recording import edits
+from regard.recording.edit import edit
 from regard.recording.record import record
 from regard.recording.recording import RecordedMap, Recording
 
-__all__ = ["RecordedMap", "Recording", "record"]
+__all__ = ["RecordedMap", "Recording", "edit", "edits", "record"]
