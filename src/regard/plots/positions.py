@@ -25,7 +25,7 @@ MAX_POSITIONS = 1024
 DISTANCES = 50
 """How many distances the variance is taken over."""
 
-_SIDE = 3.4  # inches of a panel
+_SIDE = 3.2  # inches of a panel
 _LEFT, _BAR, _RIGHT, _BELOW, _ABOVE = 0.8, 0.35, 0.75, 0.6, 0.32
 
 
