@@ -14,12 +14,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
-from torch import nn
+from torch import Tensor, nn
 
 from regard.core.relations import Relation
 
 
 class Listener(Protocol):
+    """Hears relations. One that also has `witness(tap, relation, values, context)` is called by that instead.
+
+    Values and context are laid out as the relation's keys and queries are, or as those inside its groups; they are the
+    model's own tensors, with their graph, or None where a mechanism does not hand them over.
+    """
+
     def hear(self, tap: Tap, relation: Relation) -> None: ...
 
 
@@ -66,7 +72,9 @@ class Tap(nn.Module):
         editing = _editing.get()
         return relation if editing is None else editing.change(self, relation, shown=False)
 
-    def emit(self, make: Callable[[], Relation]) -> None:
+    def emit(
+        self, make: Callable[[], Relation], values: Tensor | None = None, context: Tensor | None = None
+    ) -> None:
         """Hands the relation, as the open edits leave it, to whoever listens; `make` is not called when nobody does."""
         listeners = _listeners.get()
         if listeners:
@@ -74,7 +82,11 @@ class Tap(nn.Module):
             if editing is not None:
                 relation = editing.change(self, relation, shown=True)
             for listener in listeners:
-                listener.hear(self, relation)
+                witness = getattr(listener, "witness", None)
+                if witness is not None:
+                    witness(self, relation, values, context)
+                else:
+                    listener.hear(self, relation)
 
 
 @contextmanager
