@@ -20,6 +20,7 @@ from regard.plots import (
     draw_heads,
     draw_layers,
     draw_overlay,
+    draw_rollout,
     draw_strip,
     draw_words,
 )
@@ -34,17 +35,18 @@ class Viewing(Shared):
     """What every kind of look takes."""
 
     view: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
-    """The picture to draw: alignment, words, heads, overlay or strip of one attention; layers, distance or entropy of
-    several; positions of the model. What suits the task when left out."""
+    """The picture to draw: alignment, words, heads, overlay or strip of one attention; layers, distance, entropy or
+    rollout of several; positions of the model. What suits the task when left out."""
 
     tap: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None
-    """The attention to draw, such as decoder.2.cross; for layers, distance and entropy a pattern such as encoder.*"""
+    """The attention to draw, such as decoder.2.cross; where several are drawn a pattern, such as encoder.*"""
 
     head: int | None = None
     """The head to draw, counted from 0, in alignment, words and strip; the mean of all when left out."""
 
     query: Annotated[str | None, tyro.conf.arg(metavar="POSITION")] = None
-    """The position that looks, in words and overlay: its number, counted from 0, or its label (a word, [CLS], 3,4)."""
+    """The position that looks, in words, overlay and rollout: its number, counted from 0, or its label, such as a word,
+    [CLS], or row and column of a patch, 3,4."""
 
     out: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE")] = ()
     """Files to write, one or several: .png, .svg, .pdf or .regard (the recording). A .png in the run's folder when
@@ -166,6 +168,10 @@ def _entropy(recording: Recording, tap: str, example: int, options: Viewing) -> 
     return draw_entropy(recording, taps=tap, dark=options.dark)
 
 
+def _rollout(recording: Recording, tap: str, example: int, options: Viewing) -> Figure:
+    return draw_rollout(recording, taps=tap, example=example, query=options.query, dark=options.dark)
+
+
 VIEWS: dict[str, Drawing] = {
     "alignment": _alignment,
     "words": _words,
@@ -175,8 +181,9 @@ VIEWS: dict[str, Drawing] = {
     "strip": _strip,
     "distance": _distance,
     "entropy": _entropy,
+    "rollout": _rollout,
 }
-WHOLE = ("layers", "distance", "entropy")
+WHOLE = ("layers", "distance", "entropy", "rollout")
 """Views of all taps that match a pattern."""
 
 

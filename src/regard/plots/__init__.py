@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from regard.plots.overlay import draw_overlay, draw_strip
     from regard.plots.panels import draw_panels
     from regard.plots.positions import draw_positions
+    from regard.plots.rollout import draw_rollout
     from regard.plots.scan_path import draw_scan_path
     from regard.plots.words import draw_words
 
@@ -33,6 +34,7 @@ __all__ = [
     "draw_overlay",
     "draw_panels",
     "draw_positions",
+    "draw_rollout",
     "draw_scan_path",
     "draw_strip",
     "draw_training",
@@ -52,6 +54,7 @@ _HOMES = {
     "draw_overlay": "overlay",
     "draw_panels": "panels",
     "draw_positions": "positions",
+    "draw_rollout": "rollout",
     "draw_scan_path": "scan_path",
     "draw_strip": "overlay",
     "draw_training": "film",

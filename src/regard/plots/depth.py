@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -15,15 +15,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from regard.core.errors import ConfigError, RecordingError
+from regard.core.errors import ConfigError
 from regard.plots.labels import shown
 from regard.plots.matrix import as_array
 from regard.plots.palette import Palette, palette
 from regard.plots.sheet import inch_axes, new_sheet
-from regard.plots.spread import mean_by_head, uniform
+from regard.plots.spread import Statistic, mean_by_head, uniform
 from regard.plots.style import NAME_SIZE, styled
 from regard.plots.view import matching
-from regard.recording import RecordedMap, Recording
+from regard.recording import Recording
 
 _HEIGHT = 3.6
 _STEP, _NARROWEST, _WIDEST = 0.5, 2.6, 9.0  # inches from layer to layer, and of a panel
@@ -34,26 +34,24 @@ _SPACE = 0.45
 def draw_distance(recording: Recording, *, taps: str = "*", title: str | None = None, dark: bool = False) -> Figure:
     """How far each head looks, on average over all queries and examples, in the unit of its axis.
 
-    Other taps that match are left out where their axes have no distance, such as words from patches. The dashed line is
-    what a head would have that looks everywhere alike.
+    Taps that match are left out where their axes have no distance, such as words from patches. The dashed line is what
+    a head would have that looks everywhere alike.
     """
-    measured = {}
-    for address in matching(recording, taps):
-        recorded = recording[address]
-        if recorded.key_axes and _has_distances(recorded):
-            measured.setdefault(recorded.key_axes[0].space_unit, []).append(recorded)
-    if not measured:
+    found = _means(recording, taps, "distance")
+    if not found:
         raise ConfigError(
             f"No tap that matches {taps!r} looks along one axis, or the axes are not labelled, so there are no "
             f"distances to draw. Draw the entropy instead."
         )
-    if len(measured) > 1:
+    units = {recording[address].unit for address in found}
+    if len(units) > 1:
         raise ConfigError(
-            f"The taps that match {taps!r} measure in {' and in '.join(measured)}, too much for one picture. Choose "
-            f"fewer with a pattern such as taps={next(iter(measured.values()))[0].address!r}."
+            f"The taps that match {taps!r} measure in {' and in '.join(sorted(units))}, too much for one picture. "
+            f"Choose fewer with a pattern such as taps={next(iter(found))!r}."
         )
-    unit, found = measured.popitem()
-    return _drawn(found, RecordedMap.distance, f"mean distance, {unit}", title or "How far each head looks", dark)
+    return _drawn(
+        recording, found, "distance", f"mean distance, {units.pop()}", title or "How far each head looks", dark
+    )
 
 
 def draw_entropy(recording: Recording, *, taps: str = "*", title: str | None = None, dark: bool = False) -> Figure:
@@ -61,31 +59,27 @@ def draw_entropy(recording: Recording, *, taps: str = "*", title: str | None = N
 
     The dashed line is what a head would have that looks everywhere alike.
     """
-    found = [recording[address] for address in matching(recording, taps)]
+    found = _means(recording, taps, "entropy")
     return _drawn(
-        found, RecordedMap.entropy, "mean entropy, nats", title or "How spread each head's attention is", dark
+        recording, found, "entropy", "mean entropy, nats", title or "How spread each head's attention is", dark
     )
 
 
-def _has_distances(recorded: RecordedMap) -> bool:
-    try:
-        recorded.example(0).distance()
-    except RecordingError:
-        return False
-    return True
+def _means(recording: Recording, taps: str, statistic: Statistic) -> dict[str, Tensor]:
+    found = {address: mean_by_head(recording[address], statistic) for address in matching(recording, taps)}
+    return {address: means for address, means in found.items() if means is not None}
 
 
 def _drawn(
-    maps: Sequence[RecordedMap], measure: Callable[[RecordedMap], Tensor], quantity: str, title: str, dark: bool
+    recording: Recording, found: Mapping[str, Tensor], statistic: Statistic, quantity: str, title: str, dark: bool
 ) -> Figure:
-    alike = {recorded.address: one for recorded in maps if (one := uniform(recorded)) is not None}
-    return draw_depth(
-        {recorded.address: mean_by_head(recorded, measure(recorded)) for recorded in maps},
-        quantity,
-        everywhere={address: float(mean_by_head(one, measure(one))[0]) for address, one in alike.items()},
-        title=title,
-        dark=dark,
-    )
+    everywhere = {}
+    for address in found:
+        alike = uniform(recording[address])
+        mean = mean_by_head(alike, statistic) if alike is not None else None
+        if mean is not None:
+            everywhere[address] = float(mean[0])
+    return draw_depth(found, quantity, everywhere=everywhere, title=title, dark=dark)
 
 
 def draw_depth(

@@ -37,11 +37,16 @@ def draw_overlay(
     Without one it is the class token where there is one; else all positions together, as the mean of their rows.
     """
     recorded = recording[address].example(example)
-    grid, weights, looking = picture_weights(recorded, query)
+    grid, queries = picture_axis(recorded), recorded.query_axes[0] if recorded.query_axes else None
+    if query is None and isinstance(queries, Grid) and queries.extras:
+        query = 0  # the class token
+    place = None if query is None else position(recorded, query)
+    weights = _looking(recorded, place)
+    looking = f"the mean of all {recorded.queries}" if place is None else name_of_query(queries, place)
     picture = picture_of(recording, example)
-    maps = {f"head {head}": _places(grid, row) for head, row in enumerate(weights)}
+    maps = {f"head {head}": on_patches(grid, row) for head, row in enumerate(weights)}
     maps = (
-        {"mean of heads": _places(grid, weights.mean(axis=0)), **maps}
+        {"mean of heads": on_patches(grid, weights.mean(axis=0)), **maps}
         if len(weights) > 1
         else {"attention": maps["head 0"]}
     )
@@ -49,7 +54,7 @@ def draw_overlay(
         picture,
         maps,
         title=title if title is not None else f"{address}: where {looking} looks",
-        boxes=_outlined(recorded, query, grid, picture),
+        boxes=[] if place is None else outlined(queries, place, grid, picture),
         largest=largest,
         dark=dark,
     )
@@ -77,7 +82,7 @@ def draw_strip(
     counted = [name if names.count(name) == 1 else f"{name} ({n})" for n, name in enumerate(map(shown, names))]
     return draw_panels(
         picture_of(recording, example),
-        {name: _places(grid, row) for name, row in zip(counted, rows, strict=True)},
+        {name: on_patches(grid, row) for name, row in zip(counted, rows, strict=True)},
         title=title if title is not None else f"{address}, {which}: where {recorded.queries} looks, one by one",
         dark=dark,
     )
@@ -92,19 +97,11 @@ def picture_axis(recorded: RecordedMap) -> Grid:
     return keys
 
 
-def picture_weights(
-    recorded: RecordedMap, query: int | str | None
-) -> tuple[Grid, Float[np.ndarray, "heads keys"], str]:
-    """The axis of the picture, for each head what the query gives to each of its positions, and the query's name."""
-    keys = picture_axis(recorded)
-    queries = recorded.query_axes[0] if recorded.query_axes else None
-    query = _default(queries) if query is None else query
-    if query is None:
-        rows = recorded.weights(example=0)
-        return keys, rows.mean(dim=1).numpy(force=True), f"the mean of all {recorded.queries}"
-    place = position(recorded, query)
-    weights = recorded.weights(example=0, rows=place).numpy(force=True)
-    return keys, weights, _name(queries, place)
+def _looking(recorded: RecordedMap, place: int | None) -> Float[np.ndarray, "heads keys"]:
+    """What each head gives to each key, from one query or on average over all."""
+    if place is not None:
+        return recorded.weights(example=0, rows=place).numpy(force=True)
+    return recorded.weights(example=0).mean(dim=1).numpy(force=True)
 
 
 def picture_of(recording: Recording, example: int) -> UInt8[np.ndarray, "height width 3"]:
@@ -119,30 +116,20 @@ def picture_of(recording: Recording, example: int) -> UInt8[np.ndarray, "height 
         raise RecordingError(f"The picture {example} of the recording cannot be read: {error}.") from error
 
 
-def _default(queries: Axis | None) -> int | None:
-    """The class token, where there is one."""
-    return 0 if isinstance(queries, Grid) and queries.extras else None
-
-
-def _name(queries: Axis | None, query: int) -> str:
+def name_of_query(queries: Axis | None, query: int) -> str:
     if queries is None:
         return f"position {query}"
     label = shown(queries.label(query), 30)
     return f"patch {label}" if isinstance(queries, Grid) and query >= len(queries.extras) else label
 
 
-def _places(grid: Grid, row: Float[np.ndarray, "keys"]) -> Float[np.ndarray, "rows columns"]:
+def on_patches(grid: Grid, row: Float[np.ndarray, "keys"]) -> Float[np.ndarray, "rows columns"]:
+    """The row of a map as the picture lies; what goes to extra tokens is left out."""
     return row[len(grid.extras) :].reshape(grid.rows, grid.columns)
 
 
-def _outlined(
-    recorded: RecordedMap, query: int | str | None, grid: Grid, picture: UInt8[np.ndarray, "height width 3"]
-) -> list[Box]:
+def outlined(queries: Axis | None, place: int, grid: Grid, picture: UInt8[np.ndarray, "height width 3"]) -> list[Box]:
     """The patch or the box that looks, in pixels of the picture as it is kept."""
-    queries = recorded.query_axes[0] if recorded.query_axes else None
-    if query is None or queries is None:
-        return []
-    place = position(recorded, query)
     across, down = picture.shape[1] / grid.image_width, picture.shape[0] / grid.image_height
     if isinstance(queries, Grid) and place >= len(queries.extras):
         box = queries.box(place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -13,17 +14,24 @@ from regard.core.grouped import GroupedRelation
 from regard.core.relations import DenseRelation, DotRelation, Relation
 from regard.recording import RecordedMap
 
+Statistic = Literal["distance", "entropy"]
 
-def mean_by_head(recorded: RecordedMap, values: Float[Tensor, "examples heads queries"]) -> Float[Tensor, "heads"]:
-    """The mean over all queries of all examples; padding does not count, nor a query that has no value (NaN).
 
-    A class token is nowhere, so it has no distance. Weights that are not numbers are an error, and no missing value.
+def mean_by_head(recorded: RecordedMap, statistic: Statistic) -> Float[Tensor, "heads"] | None:
+    """The mean over all queries of all examples; None where the axes have no common measure for distances.
+
+    Padding does not count, nor a query without a value: a class token is nowhere, so it has no distance. Weights that
+    are not numbers are an error, and no missing value.
     """
-    if not _kept(recorded, recorded.entropy()).isfinite().all():
+    found = recorded.survey(measure=statistic == "distance")
+    if not _kept(recorded, found.largest).isfinite().all():
         raise RecordingError(f"The weights of {recorded.address} are not all finite, so they cannot be drawn.")
+    values = found.distance if statistic == "distance" else found.entropy
+    if values is None:
+        return None
     means = _kept(recorded, values).nanmean(dim=1)
     if not means.isfinite().all():
-        raise RecordingError(f"A head of {recorded.address} has no value for any query, so it cannot be drawn.")
+        raise RecordingError(f"A head of {recorded.address} has no {statistic} for any query, so it cannot be drawn.")
     return means
 
 
@@ -37,7 +45,7 @@ def _kept(recorded: RecordedMap, values: Float[Tensor, "examples heads queries"]
 def uniform(recorded: RecordedMap) -> RecordedMap | None:
     """The same map with one head that looks everywhere alike, where this one may look; None where that is unknown."""
     relation = _uniform(recorded.relation)
-    return None if relation is None else replace(recorded, relation=relation)
+    return None if relation is None else recorded.with_relation(relation)
 
 
 def _uniform(relation: Relation) -> Relation | None:
