@@ -63,9 +63,11 @@ def draw_scan_path(
                 Circle(tuple(place), radius, facecolor=face, edgecolor=colours.outline, linewidth=1.8, alpha=0.92)
             )
             digits = str(number + 1)
-            points = min(13.0, float(radius) * 120 / (len(digits) + 0.6))
+            points = float(np.minimum(13.0, radius * 120 / (len(digits) + 0.6)))
             x, y = place
-            page.text(x, y, digits, size=points, color=ink, weight="bold", ha="center", va="center_baseline")
+            page.text(
+                float(x), float(y), digits, size=points, color=ink, weight="bold", ha="center", va="center_baseline"
+            )
     return sheet.figure
 
 
