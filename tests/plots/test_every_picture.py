@@ -109,6 +109,7 @@ HARD: dict[str, Callable[[], Figure]] = {
     "no map": lambda: draw_panels(np.zeros((3, 5, 3), np.uint8), {}),
     "strip of weird words": lambda: draw_strip(looking(WEIRD, Grid(3, 5, 37, 53)), "decoder.cross"),
     "depth of one": lambda: draw_depth({"a": [0.0]}, "nothing"),
+    "distance in one layer": lambda: draw_distance(text_recording(("a", "b"), 1, 1)),
     "depth of 61": lambda: draw_depth({f"blocks.{n}.attention": [float(n), 1.0] for n in range(61)}, "height"),
     "two kinds": lambda: draw_depth(
         {f"{s}.{n}.x": [float(n)] for s in ("a", "b") for n in range(2)}, "y", title="t" * 80

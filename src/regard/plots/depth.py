@@ -21,7 +21,7 @@ from regard.plots.matrix import as_array
 from regard.plots.palette import Palette, palette
 from regard.plots.sheet import inch_axes, new_sheet
 from regard.plots.spread import Statistic, mean_by_head, uniform
-from regard.plots.style import NAME_SIZE, styled
+from regard.plots.style import NAME_SIZE, styled, text_size
 from regard.plots.view import matching
 from regard.recording import Recording
 
@@ -29,6 +29,7 @@ _HEIGHT = 3.6
 _STEP, _NARROWEST, _WIDEST = 0.5, 2.6, 9.0  # inches from layer to layer, and of a panel
 _SCALE_WIDTH, _NAMES_HEIGHT = 0.85, 0.62
 _SPACE = 0.45
+_ALIKE = "if it looked everywhere alike"
 
 
 def draw_distance(recording: Recording, *, taps: str = "*", title: str | None = None, dark: bool = False) -> Figure:
@@ -102,7 +103,8 @@ def draw_depth(
     highest = max([*(float(heads.max()) for heads in table.values()), *references.values(), 0.0]) or 1.0
     texts = [quantity, title or "", *kinds]
     with styled(texts):
-        width = _SCALE_WIDTH + sum(widths) + _SPACE * (len(widths) - 1)
+        key = 1.5 + text_size(_ALIKE, NAME_SIZE)[0] if references else 0.0
+        width = _SCALE_WIDTH + max(sum(widths) + _SPACE * (len(widths) - 1), key)
         names = 0.3 if len(kinds) > 1 else 0.1
         sheet = new_sheet(width, names + _HEIGHT + _NAMES_HEIGHT + 0.32, title or "", colours, texts)
         left, top = sheet.left + _SCALE_WIDTH, sheet.top + names
@@ -154,8 +156,7 @@ def _legend(page: Axes, left: float, middle: float, with_uniform: bool, colours:
     if with_uniform:
         x = left + 1.0
         page.plot([x, x + 0.4], [middle] * 2, color=colours.outline, linewidth=2.0, linestyle=(0, (2, 1)))
-        label = "if it looked everywhere alike"
-        page.text(x + 0.5, middle, label, size=NAME_SIZE, color=colours.muted, va="center_baseline")
+        page.text(x + 0.5, middle, _ALIKE, size=NAME_SIZE, color=colours.muted, va="center_baseline")
 
 
 def _kinds(addresses: Mapping[str, object]) -> dict[str, dict[str, str]]:

@@ -47,7 +47,7 @@ def draw_heads(
     many = cell < _SMALLEST_LABELLED
     if many:
         rows, columns = [], []
-    heading = title if title is not None else f"{address}: where {drawn.queries} looks in {drawn.keys}"
+    heading = title if title is not None else f"{address}: {drawn.queries} (rows) to {drawn.keys} (columns)"
     texts = [*rows, *columns, heading]
     heads = [f"head {head}" if num_heads > 1 else "" for head in range(num_heads)]
     with styled(texts):
