@@ -14,10 +14,12 @@ from regard.cli.options import import_plugins, parse
 from regard.cli.output import say, show, show_json, size, table
 from regard.cli.views import PICTURES, Viewing, check_endings, check_view, default_tap, default_view, describe, draw
 from regard.core.errors import ConfigError
+from regard.explorer import write_page
 from regard.plots import draw_training, save, write_film
 from regard.recording import Recording
 
 ENDING = ".regard"
+PAGE = ".html"
 FILMS = (".gif", ".mp4")
 
 DESCRIPTION = """Draws recordings that were kept, without the model they are of. Several recordings of one training
@@ -41,14 +43,14 @@ class FileOptions(Viewing):
     """Which example of the recording, counted from 0."""
 
     out: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE")] = ()
-    """Files to write: .png, .svg or .pdf, or .gif or .mp4 for a film. A .png (or .gif) beside the recording when left
-    out."""
+    """Files to write: .png, .svg, .pdf or .html (a page to explore), or .gif or .mp4 for a film. A .png (or .gif)
+    beside the recording when left out."""
 
 
 def run(argv: list[str]) -> int:
     import_plugins(argv)
     options, _ = parse(FileOptions, argv, prog="look FILE.regard", description=DESCRIPTION)
-    check_endings(options, (*PICTURES, *FILMS))
+    check_endings(options, (*PICTURES, PAGE, *FILMS))
     check_view(options.view)
     films = [path for path in options.out if path.suffix.lower() in FILMS]
     if len(options.files) > 1 or films:
@@ -70,8 +72,13 @@ def _pictures(options: FileOptions) -> tuple[list[Path], dict[str, Any]]:
     address = options.tap if options.tap in recording else default_tap(recording)
     assert address is not None
     view = options.view or default_view(recording, address, options)
-    figure = draw(recording, view, address, options, options.example)
-    written = [save(figure, path) for path in options.out or (file.with_suffix(".png"),)]
+    outs = options.out or (file.with_suffix(".png"),)
+    written = [
+        write_page(path, recording, title=file.name, address=options.tap)
+        if path.suffix.lower() == PAGE
+        else save(draw(recording, view, address, options, options.example), path)
+        for path in outs
+    ]
     taps = describe(recording)
     if not options.json:
         rows = [

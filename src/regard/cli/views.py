@@ -49,8 +49,8 @@ class Viewing(Shared):
     [CLS], or row and column of a patch, 3,4."""
 
     out: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE")] = ()
-    """Files to write, one or several: .png, .svg, .pdf or .regard (the recording). A .png in the run's folder when
-    left out."""
+    """Files to write, one or several: .png, .svg, .pdf, .html (a page to explore) or .regard (the recording). A
+    .png in the run's folder when left out."""
 
     dark: tyro.conf.FlagCreatePairsOff[bool] = False
     """Light on dark."""

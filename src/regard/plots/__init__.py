@@ -1,4 +1,4 @@
-"""Pictures and a plain page from recordings; nothing here ever holds a model.
+"""Pictures from recordings; nothing here ever holds a model.
 
 Loading this room does not load matplotlib: what draws is fetched when it is first asked for.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from regard.plots.page import write_page
 from regard.plots.save import save
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ __all__ = [
     "draw_words",
     "save",
     "write_film",
-    "write_page",
 ]
 
 _HOMES = {

@@ -63,11 +63,9 @@ def draw_scan_path(
                 Circle(tuple(place), radius, facecolor=face, edgecolor=colours.outline, linewidth=1.8, alpha=0.92)
             )
             digits = str(number + 1)
-            points = float(np.minimum(13.0, radius * 120 / (len(digits) + 0.6)))
-            x, y = place
-            page.text(
-                float(x), float(y), digits, size=points, color=ink, weight="bold", ha="center", va="center_baseline"
-            )
+            size_of_digits = float(np.minimum(13.0, radius * 120 / (len(digits) + 0.6)))
+            style = {"size": size_of_digits, "color": ink, "weight": "bold", "ha": "center", "va": "center_baseline"}
+            page.text(float(place[0]), float(place[1]), digits, style)
     return sheet.figure
 
 

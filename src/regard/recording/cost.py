@@ -4,7 +4,8 @@
     cost.recorded                                bytes that a recording keeps
     cost.maps                                    bytes of all attention matrices, had they been kept
 
-The decks count matrices of float32 in binary units (a KB has 1,024 bytes): 768 GB for pixels, 150 KB and 112 MB for ViT.
+The decks count matrices of float32 in binary units (a KB has 1,024 bytes): 768 GB for pixels, 150 KB and 112 MB for
+ViT.
 """
 
 from __future__ import annotations

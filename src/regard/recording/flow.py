@@ -17,7 +17,7 @@ from torch import Tensor
 
 from regard.core.errors import RecordingError
 from regard.core.relations import Relation
-from regard.recording.composing import Begins, Streams, streams
+from regard.recording.composing import Attends, Begins, Streams, streams
 from regard.recording.cost import require
 from regard.recording.recorded_map import RecordedMap
 from regard.recording.rollout import Composed, Heads, normaliser
@@ -65,8 +65,11 @@ def _graph(
     from scipy.sparse import csr_array
 
     if heads not in ("mean", "max", "min") or not 0 <= residual <= 1:
-        raise RecordingError(f"`heads` is 'mean', 'max' or 'min' and `residual` from 0 to 1, not {heads!r}, {residual}.")
-    edges = sum(step.relation.num_queries * step.relation.num_keys for step in found.steps if not isinstance(step, Begins))
+        raise RecordingError(
+            f"`heads` is 'mean', 'max' or 'min' and `residual` from 0 to 1, not {heads!r}, {residual}."
+        )
+    maps = [step.relation for step in found.steps if isinstance(step, Attends)]
+    edges = sum(relation.num_queries * relation.num_keys for relation in maps)
     require(edges * BYTES_OF_EDGE, budget, "A flow", "Choose fewer maps with `taps=`, or take a rollout instead.")
     count = 0
     newest: dict[str, int] = {}
@@ -105,6 +108,6 @@ def _graph(
 def _fused(relation: Relation, heads: Heads) -> Float[Tensor, "queries keys"]:
     fused = []
     for _, weights in relation.blocks():
-        of_heads = {"mean": weights.mean, "max": weights.amax, "min": weights.amin}[heads]
-        fused.append(of_heads(dim=1)[0].cpu())
+        of_heads = {"mean": torch.mean, "max": torch.amax, "min": torch.amin}[heads]
+        fused.append(of_heads(weights, dim=1)[0].cpu())  # type: ignore[operator]
     return torch.cat(fused)

@@ -2,14 +2,15 @@
 
 | view | for each query | |
 | --- | --- | --- |
-| `weights`, `norm_weighted` | the weights of all keys, or those times how long the keys' values are | chosen rows, heads |
+| `weights`, `norm_weighted` | the weights of all keys, or those times the norm of the keys' values | chosen rows |
 | `entropy`, `largest`, `distance` | nats; the largest weight; how far it looks on average, in the axis's unit | |
 | `top` | the keys it looks at most | |
 | `received` | | for each key: from all queries together |
 | `agreement` | | for each pair of heads: how alike they look |
 
-With `example=` a view has the queries and keys of that example only, without padding. Without, it has all rows that were
-computed; padded queries then count in nothing that sums or averages over queries (`received`, `agreement`, `means`).
+With `example=` a view has the queries and keys of that example only, without padding. Without, it has all rows that
+were computed; padded queries then count in nothing that sums or averages over queries (`received`, `agreement`,
+`means`).
 """
 
 from __future__ import annotations
@@ -84,8 +85,8 @@ class RecordedMap:
         """
         if self.relation.value_norms is None:
             raise RecordingError(
-                f"The norms of values were not recorded at {self.address}: its mechanism does not hand its values over, "
-                f"or the recording was made or edited without them."
+                f"The norms of values were not recorded at {self.address}: its mechanism does not hand its values "
+                f"over, or the recording was made or edited without them."
             )
         return self._view(example, head, rows, _norm_weighted_rows)
 
@@ -138,7 +139,7 @@ class RecordedMap:
         if (self.shape[0], *self.shape[2:]) != (other.shape[0], *other.shape[2:]):
             raise RecordingError(
                 f"Heads of {self.address} and {other.address} cannot be compared: {self.shape[0]} x {self.shape[2]} x "
-                f"{self.shape[3]} and {other.shape[0]} x {other.shape[2]} x {other.shape[3]} examples, queries and keys."
+                f"{self.shape[3]} and {other.shape[0]} x {other.shape[2]} x {other.shape[3]} examples, queries, keys."
             )
         return statistics.agreement(self.relation, other.relation, self._counts())
 

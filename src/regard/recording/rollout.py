@@ -2,8 +2,8 @@
 
     A' = normalised (1 - residual) F(A) + residual I,   rollout = A'_L ... A'_2 A'_1
 
-F takes the mean, the largest or the smallest of the heads; rows of A' sum to one, and a query that looks at nothing stays
-what it is. Cross attention takes its share from the other stream, pooling from the finer grid, so that rows over all
+F takes the mean, the largest or the smallest of the heads; rows of A' sum to one, and a query that looks at nothing
+stays what it is. Cross attention takes its share from the other stream, pooling from the finer grid, so that rows over all
 inputs together sum to one (but for what went to places that are nowhere, such as a window's padding).
 
 No matrix is built. A row is a vector that goes from the last layer to the first, r <- r A', a block of rows at a time.
@@ -67,7 +67,9 @@ def rollout(
     return compose(found, attention_step(heads, residual), rows, start, onto)
 
 
-def compose(found: Streams, through: Through, rows: int | slice | None, start: str | None, onto: str | None) -> Composed:
+def compose(
+    found: Streams, through: Through, rows: int | slice | None, start: str | None, onto: str | None
+) -> Composed:
     """Vectors for the chosen rows, sent back through all steps, some at a time."""
     start = found.checked(start or found.last, tuple(found.sizes), "start")
     onto = found.onto(onto, start)

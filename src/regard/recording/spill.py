@@ -46,8 +46,8 @@ class Store:
         free = shutil.disk_usage(folder).free
         if tensor.nbytes > free:
             raise RecordingError(
-                f"The recording is larger than its budget of {readable(self.budget or 0)}, and {folder} has no room for "
-                f"the rest ({readable(tensor.nbytes)} wanted, {readable(free)} free). Record fewer taps or a shorter "
+                f"The recording is larger than its budget of {readable(self.budget or 0)}, and {folder} has no room "
+                f"for the rest ({readable(tensor.nbytes)} wanted, {readable(free)} free). Record fewer taps or a shorter "
                 f"input, give a larger budget, or set TMPDIR to a folder with more room."
             )
         self.on_disk += tensor.nbytes
@@ -69,7 +69,7 @@ def on_disk(tensor: Tensor, folder: Path) -> Tensor:
         with os.fdopen(number, "wb") as file:
             # Bytes of any dtype, numpy's or not.
             whole = tensor.detach().cpu().contiguous().flatten().view(torch.uint8)
-            file.write(memoryview(whole.numpy()))
+            whole.numpy().tofile(file)
         mapped = torch.from_file(name, shared=False, size=tensor.numel(), dtype=tensor.dtype)
     finally:
         Path(name).unlink(missing_ok=True)

@@ -17,18 +17,17 @@ from regard.cli.views import (
     Viewing,
     check_endings,
     check_view,
+    default_tap,
     default_view,
     draw,
     is_pattern,
-    looks_at_picture,
 )
-from regard.core.errors import ConfigError
+from regard.explorer import write_page
 from regard.plots import draw_overlay, save
 from regard.recipes.classifying import ClassificationRun, PictureLook
 from regard.recipes.run import open_run
-from regard.recording import Recording
 
-ENDINGS = (*PICTURES, ".regard")
+ENDINGS = (*PICTURES, ".html", ".regard")
 
 DESCRIPTION = """Draws where a trained run looks in a picture: over the picture, the mean of the heads and each head.
 The position that looks is the class token, or all of them together, or the one named by --query.
@@ -38,6 +37,7 @@ examples:
   regard look RUN cat.jpg --tap encoder.3.attention --query 3,4 --out cat.svg
   regard look RUN cat.jpg --tap "encoder.*" --out heads.png
   regard look RUN cat.jpg --view distance     (or heads, layers, entropy, positions, ...)
+  regard look RUN cat.jpg --out cat.html
   regard look RUN cat.jpg --out cat.regard"""
 
 
@@ -58,13 +58,11 @@ def run(argv: list[str]) -> int:
     check_view(options.view, "positions")
     opened = open_run(folder.path, options.weights)
     look = opened.look(options.picture)
+    if options.tap is not None and not is_pattern(options.tap):
+        look.recording[options.tap]  # a wrong name is said before anything is written
     name = f"{options.picture.stem}-{options.view}.png" if options.view else f"{options.picture.stem}.png"
     outs = options.out or (folder.path / "look" / name,)
-    figure = _draw(opened, look, options) if any(path.suffix.lower() in PICTURES for path in outs) else None
-    files = [
-        look.recording.save(path) if figure is None or path.suffix.lower() == ".regard" else save(figure, path)
-        for path in outs
-    ]
+    files = [_write(opened, look, path, options) for path in outs]
     prediction = look.prediction
     if options.json:
         taps = look.recording.addresses
@@ -78,21 +76,20 @@ def run(argv: list[str]) -> int:
     return 0
 
 
-def last_tap(recording: Recording) -> str:
-    """The last attention that looks at places in the picture."""
-    looking = [address for address in recording if looks_at_picture(recording[address])]
-    if not looking:
-        raise ConfigError(
-            f"No attention of this model looks at places in the picture. It has: {', '.join(recording)}; name one "
-            "with --tap."
-        )
-    return looking[-1]
+def _write(opened: ClassificationRun, look: PictureLook, path: Path, options: LookOptions) -> Path:
+    """One file, by its ending."""
+    ending = path.suffix.lower()
+    if ending == ".regard":
+        return look.recording.save(path)
+    if ending == ".html":
+        return write_page(path, [(options.picture.name, look.recording)], address=options.tap)
+    return save(_draw(opened, look, options), path)
 
 
 def _draw(opened: ClassificationRun, look: PictureLook, options: LookOptions) -> Figure:
     if options.view == "positions":
         return positions_figure(opened, dark=options.dark)
-    tap = options.tap if options.tap and not is_pattern(options.tap) else last_tap(look.recording)
+    tap = options.tap if options.tap and not is_pattern(options.tap) else default_tap(look.recording)
     view = options.view or default_view(look.recording, tap, options)
     if view != "overlay" or options.query is not None:
         return draw(look.recording, view, tap, options)
