@@ -56,8 +56,8 @@ def packed(files: Sequence[bytes]) -> list[Packed]:
             notes = [_note(deviation(*pair)) for pair in zip(files, map(restored, smaller), strict=True)]
             return [Packed(as_text(each), note) for each, note in zip(compressed, notes, strict=True)]
     raise ConfigError(
-        f"The page would hold {smallest / 1e6:.1f} MB of recordings, and more than {MAX_BYTES / 1e6:.1f} MB make a file "
-        "that browsers are slow with. Put fewer recordings into it, or fewer layers with a pattern such as "
+        f"The page would hold {smallest / 1e6:.1f} MB of recordings, and more than {MAX_BYTES / 1e6:.1f} MB make a "
+        "file that browsers are slow with. Put fewer recordings into it, or fewer layers with a pattern such as "
         "taps='*cross*'; `regard serve FILE.regard` shows recordings of any size."
     )
 
