@@ -86,6 +86,8 @@ def _dispatch(argv: list[str]) -> int:
         print(f"regard {regard.__version__}")
         return 0
     name, *rest = argv
+    if name.startswith("-"):
+        raise UnknownNameError("option", name, ("--help", "--version"), "Options of a command stand behind its name.")
     if name not in COMMANDS:
         raise UnknownNameError("command", name, COMMANDS, "See `regard --help`.")
     return importlib.import_module(f"regard.cli.{COMMANDS[name][0]}").run(rest)
