@@ -20,6 +20,7 @@ from regard.core.relations import Relation
 from regard.recording import file
 from regard.recording.cost import Cost, cost_of
 from regard.recording.flow import flow
+from regard.recording.labels import text_axes
 from regard.recording.recorded_map import RecordedMap
 from regard.recording.rollout import Composed, Heads, rollout
 
@@ -73,6 +74,12 @@ class Recording:
                         )
         self.axes.update({role: list(given) for role, given in axes.items()})
         return self
+
+    def label_text(
+        self, role: str, ids: Tensor | Sequence[Sequence[int]], tokenizer: Any, present: Tensor | None = None
+    ) -> Recording:
+        """Says which tokens the positions of a role are: `recording.label_text("tokens", input_ids, tokenizer)`."""
+        return self.label(**{role: text_axes(ids, tokenizer, present)})
 
     @property
     def nbytes(self) -> int:
