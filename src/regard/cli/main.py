@@ -23,6 +23,7 @@ COMMANDS = {
     "look": ("look", "draw where a trained run looks"),
     "serve": ("serve", "recordings and trained runs in the browser: ask, point, mute heads, compare"),
     "data": ("data", "what a recipe reads: sizes, lengths, vocabulary, ill-formed lines"),
+    "cost": ("cost", "what a recording will take, before it is made"),
     "doctor": ("doctor", "what this machine has and can do, and whether Regard works on it"),
     "demo": ("demo", "in minutes: train with and without attention, compare, draw"),
     "results": ("results", "run what is missing of the published results, and print their table"),
