@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from regard import attention, core, data, models, plots, recipes, recording, tasks, training
     from regard.attention import mechanisms
     from regard.recipes.run import Run, open_run
-    from regard.recording import Recording, edit, edits, record
+    from regard.recording import Recording, edit, edits, importance, record
 
     __version__: str
 
@@ -34,6 +34,7 @@ __all__ = [
     "data",
     "edit",
     "edits",
+    "importance",
     "mechanisms",
     "models",
     "open_run",
@@ -50,6 +51,7 @@ _HOMES = {
     "Run": "regard.recipes.run",
     "edit": "regard.recording",
     "edits": "regard.recording",
+    "importance": "regard.recording",
     "mechanisms": "regard.attention",
     "open_run": "regard.recipes.run",
     "record": "regard.recording",

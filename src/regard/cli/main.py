@@ -21,6 +21,7 @@ COMMANDS = {
     "eval": ("evaluate", "measure a trained run: BLEU, chrF, alignment error rate"),
     "predict": ("predict", "translate sentences, with their alignments"),
     "look": ("look", "draw where a trained run looks"),
+    "importance": ("importance", "what is lost by muting each head of a trained run"),
     "data": ("data", "what a recipe reads: sizes, lengths, vocabulary, ill-formed lines"),
     "doctor": ("doctor", "what this machine has and can do, and whether Regard works on it"),
     "demo": ("demo", "in minutes: train with and without attention, compare, draw"),
@@ -33,7 +34,7 @@ HELP = f"""usage: regard COMMAND [options]
 Build, train and look inside attention.
 
 commands:
-{chr(10).join(f"  {name:<9}{summary}" for name, (_, summary) in COMMANDS.items())}
+{chr(10).join(f"  {name:<11}{summary}" for name, (_, summary) in COMMANDS.items())}
 
 examples:
   regard demo

@@ -2,7 +2,8 @@
 
 from regard.recording import edits
 from regard.recording.edit import edit
+from regard.recording.importance import Importance, importance
 from regard.recording.record import record
 from regard.recording.recording import RecordedMap, Recording
 
-__all__ = ["RecordedMap", "Recording", "edit", "edits", "record"]
+__all__ = ["Importance", "RecordedMap", "Recording", "edit", "edits", "importance", "record"]
