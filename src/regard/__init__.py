@@ -18,7 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regard import attention, core, data, models, plots, recipes, recording, tasks, training
+    from regard import attention, core, data, explorer, models, plots, recipes, recording, tasks, training
     from regard.attention import mechanisms
     from regard.recipes.run import Run, open_run
     from regard.recording import Recording, edit, edits, importance, record
@@ -34,6 +34,7 @@ __all__ = [
     "data",
     "edit",
     "edits",
+    "explorer",
     "importance",
     "mechanisms",
     "models",
@@ -42,6 +43,7 @@ __all__ = [
     "recipes",
     "record",
     "recording",
+    "show",
     "tasks",
     "training",
 ]
@@ -55,6 +57,7 @@ _HOMES = {
     "mechanisms": "regard.attention",
     "open_run": "regard.recipes.run",
     "record": "regard.recording",
+    "show": "regard.explorer.widget",
 }
 """Where each public name that is no room lives."""
 

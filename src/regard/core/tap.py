@@ -15,12 +15,18 @@ from contextvars import ContextVar
 from typing import Protocol
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from regard.core.relations import Relation
 
 
 class Listener(Protocol):
+    """Hears relations. One that also has `witness(tap, relation, values, context)` is called by that instead.
+
+    Values and context are laid out as the relation's keys and queries are, or as those inside its groups; they are the
+    model's own tensors, with their graph, or None where a mechanism does not hand them over.
+    """
+
     def hear(self, tap: Tap, relation: Relation) -> None: ...
 
 
@@ -66,7 +72,7 @@ class Tap(nn.Module):
         """The relation that the open edits make of this one; the same where there are none."""
         return _change(self, relation)
 
-    def emit(self, make: Callable[[], Relation]) -> None:
+    def emit(self, make: Callable[[], Relation], values: Tensor | None = None, context: Tensor | None = None) -> None:
         """Hands the relation, as the open edits leave it, to whoever listens; `make` is not called when nobody does."""
         listeners = _listeners.get()
         if listeners:
@@ -74,7 +80,11 @@ class Tap(nn.Module):
             if _editing.get() is not None:
                 relation = _change(self, relation, shown=True)
             for listener in listeners:
-                listener.hear(self, relation)
+                witness = getattr(listener, "witness", None)
+                if witness is not None:
+                    witness(self, relation, values, context)
+                else:
+                    listener.hear(self, relation)
 
 
 @contextmanager

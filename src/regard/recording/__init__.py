@@ -5,5 +5,20 @@ from regard.recording.edit import edit
 from regard.recording.importance import Importance, importance
 from regard.recording.record import record
 from regard.recording.recording import RecordedMap, Recording
+from regard.recording.rehearsal import recording_cost
+from regard.recording.relevance import Relevance, relevance
+from regard.recording.rollout import Composed
 
-__all__ = ["Importance", "RecordedMap", "Recording", "edit", "edits", "importance", "record"]
+__all__ = [
+    "Composed",
+    "Importance",
+    "RecordedMap",
+    "Recording",
+    "Relevance",
+    "edit",
+    "edits",
+    "importance",
+    "record",
+    "recording_cost",
+    "relevance",
+]
