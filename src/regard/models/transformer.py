@@ -91,7 +91,7 @@ class Transformer(nn.Module):
         if config.tied == "all" and source_vocabulary != target_vocabulary:
             raise ConfigError(
                 f"`tied=all` shares one embedding between two vocabularies of {source_vocabulary} and "
-                f"{target_vocabulary} entries. Use a joint tokenizer (`--data.joint True`) or `--model.tied target`."
+                f"{target_vocabulary} entries. Use a joint tokenizer (`--data.joint`) or `--model.tied target`."
             )
         parts = BlockParts(**{name: getattr(config, name) for name in BlockParts.__dataclass_fields__})
         width = config.width
