@@ -9,6 +9,7 @@ from pathlib import Path
 
 from torch import nn
 
+from regard.core.models import ModelConfig
 from regard.core.tap import taps
 from regard.data.pictures.form import PictureForm
 from regard.pretrained.checkpoint import Checkpoint
@@ -44,10 +45,18 @@ def form_of(checkpoint: Checkpoint) -> PictureForm:
 
 
 @dataclass(frozen=True)
+class PretrainedConfig:
+    """What of a run's config a checkpoint has as well."""
+
+    model: ModelConfig
+
+
+@dataclass(frozen=True)
 class PretrainedClassifier:
     """A classifier from a checkpoint."""
 
     name: str
+    config: PretrainedConfig
     model: nn.Module
     task: ClassificationTask
 
@@ -72,4 +81,5 @@ def open_checkpoint(source: str | Path, device: str = "cpu") -> PretrainedClassi
     """A file, a folder or a name on the hub as something to use."""
     checkpoint = read_checkpoint(source)
     task = ClassificationTask(ClassificationConfig(), form_of(checkpoint))
-    return PretrainedClassifier(checkpoint.origin, checkpoint.build().to(device), task)
+    config = PretrainedConfig(checkpoint.config)
+    return PretrainedClassifier(checkpoint.origin, config, checkpoint.build().to(device), task)
