@@ -156,3 +156,12 @@ def test_lines_are_answered_while_more_may_come(run: Path) -> None:
             assert process.stdout.readline().strip()
         process.stdin.close()
         assert process.wait(timeout=60) == 0
+
+
+def test_words_that_are_not_known_are_told(regard: Command, run: Path) -> None:
+    """Such as one with its full stop, which the embedded language writes apart."""
+    result = regard("predict", run, "The king sleeps.", "The king sleeps .", "--json")
+    assert result.code == 0
+    assert result.err.count("does not know") == 1
+    assert "does not know 'sleeps.'. It reads words with blanks between them" in result.err
+    assert "does not know 'sleeps.'" in regard("look", run, "The king sleeps.", "--out", "look.png").err

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from regard.cli.options import Shared
 from regard.cli.output import matrix, show, show_json
 from regard.cli.running import parse_run
+from regard.cli.translation.report import tell_unknown
 from regard.core.errors import ConfigError
 from regard.plots import draw_alignment, draw_heads, draw_layers, save, write_page
 from regard.recipes.run import open_run
@@ -67,6 +68,7 @@ def run(argv: list[str]) -> int:
     opened = open_run(folder.path, options.weights)
     look = opened.look(options.sentence, options.target, configs["decoding"])
     _check_tap(options.tap, look)
+    tell_unknown(opened.task.source_tokenizer, look.translation.source)
     files = write_looks(opened, look, options)
     if options.json:
         weights = look.translation.weights

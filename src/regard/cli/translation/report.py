@@ -9,8 +9,9 @@ from regard.cli.output import count, say, table
 from regard.data.config import DataConfig
 from regard.data.report import ReadReport
 from regard.data.tokenized import TokenizedCorpus
+from regard.data.tokenizers import Tokenizer
 from regard.recipes.run import LOWER_IS_BETTER
-from regard.recipes.translating import PreparedTranslation, TranslationRun, with_files
+from regard.recipes.translating import PreparedTranslation, TranslationRun, unknown_words, with_files
 from regard.tasks.decoding import DecodingConfig
 
 NAMES = {"bleu": "BLEU", "chrf": "chrF", "aer": "alignment error rate", "loss": "loss per token"}
@@ -93,6 +94,14 @@ def next_step(prepared: PreparedTranslation, trained: TranslationRun) -> str:
     sentence = prepared.corpus.valid.source_text(0).replace('"', '\\"')
     command = "look" if trained.has_attention else "predict"
     return f'regard {command} {trained.folder.path} "{sentence}"'
+
+
+def tell_unknown(tokenizer: Tokenizer, sentence: str) -> None:
+    """A remark on words that the model cannot read; what it makes of them is guessed."""
+    unknown = unknown_words(tokenizer, sentence)
+    if unknown:
+        hint = " It reads words with blanks between them, before a full stop too." if tokenizer.kind == "words" else ""
+        say(f"The model does not know {', '.join(map(repr, unknown))}.{hint}")
 
 
 def _some(valid: TokenizedCorpus, trained: TranslationRun) -> TokenizedCorpus:
