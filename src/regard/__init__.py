@@ -18,7 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regard import attention, core, data, models, plots, recipes, recording, tasks, training
+    from regard import attention, core, data, explorer, models, plots, recipes, recording, tasks, training
     from regard.attention import mechanisms
     from regard.recipes.run import Run, open_run
     from regard.recording import Recording, edit, edits, record
@@ -34,6 +34,7 @@ __all__ = [
     "data",
     "edit",
     "edits",
+    "explorer",
     "mechanisms",
     "models",
     "open_run",
@@ -41,6 +42,7 @@ __all__ = [
     "recipes",
     "record",
     "recording",
+    "show",
     "tasks",
     "training",
 ]
@@ -53,6 +55,7 @@ _HOMES = {
     "mechanisms": "regard.attention",
     "open_run": "regard.recipes.run",
     "record": "regard.recording",
+    "show": "regard.explorer.widget",
 }
 """Where each public name that is no room lives."""
 

@@ -63,7 +63,7 @@ def attend(
     else:
         context = _attend(queries, keys, values, allow, bias, scale, dropout_rate, path)
     if tap is not None and tap.open:
-        tap.emit(lambda: DotRelation(queries.detach(), keys.detach(), scale, allow, _detached(bias)))
+        tap.emit(lambda: DotRelation(queries.detach(), keys.detach(), scale, allow, _detached(bias)), values, context)
     return context
 
 

@@ -105,12 +105,18 @@ class ScoreAttention(Mechanism):
             scores = scores + bias
         mask = allow.simplified(num_queries).matrix(num_queries, num_keys, scores.device)
         weights = masked_softmax(scores, mask)
+        if self.tap.edited:
+            context = context_of(self.tap.change(MaskedRelation(weights, allowed=mask)), values, self._dropout_now)
+        else:
+            context = dropout(weights, self._dropout_now, self.training) @ values
         if self.tap.open:
             detached = weights.detach()
-            self.tap.emit(lambda: MaskedRelation(detached, mask) if self.tap.edited else DenseRelation(detached))
-        if self.tap.edited:
-            return context_of(self.tap.change(MaskedRelation(weights, mask)), values, self._dropout_now)
-        return dropout(weights, self._dropout_now, self.training) @ values
+            self.tap.emit(
+                lambda: MaskedRelation(detached, allowed=mask) if self.tap.edited else DenseRelation(detached),
+                values,
+                context,
+            )
+        return context
 
 
 class DotAttention(Mechanism):

@@ -139,7 +139,7 @@ class WindowAttention(nn.Module, ABC):
             context = attend(queries, keys, values, allow=allow, bias=bias, scale=self.scale, dropout_rate=rate)
         if self.tap.open:
             inside = DotRelation(queries.detach(), keys.detach(), self.scale, allow, bias.detach())
-            self.tap.emit(lambda: windows.relation(inside))
+            self.tap.emit(lambda: windows.relation(inside), values, context)
         return windows.join(self.output(merge_heads(context)))
 
     def _edited(self, grouped: GroupedRelation, values: Heads, dropout_rate: float) -> Heads:

@@ -26,7 +26,7 @@ class Allow:
     keys: Bool[Tensor, "batch keys"] | None = None
     causal: bool = False
     window: int | None = None
-    pairs: Bool[Tensor, "*broadcast queries keys"] | None = None
+    pairs: Bool[Tensor, "*broadcast #queries #keys"] | None = None
 
     def __and__(self, other: Allow | None) -> Allow:
         if other is None:

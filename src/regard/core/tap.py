@@ -14,12 +14,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from regard.core.relations import Relation
 
 
 class Listener(Protocol):
+    """Hears relations. One that also has `witness(tap, relation, values, context)` is called by that instead.
+
+    Values and context are laid out as the relation's keys and queries are, or as those inside its groups; they are the
+    model's own tensors, with their graph, or None where a mechanism does not hand them over.
+    """
+
     def hear(self, tap: Tap, relation: Relation) -> None: ...
 
 
@@ -59,22 +66,25 @@ class Tap(nn.Module):
     def edited(self) -> bool:
         """Whether the relation here is to be changed before the context is made of it."""
         editing = _editing.get()
-        return editing is not None and editing.concerns(self)
+        return editing is not None and _concerns(editing, self)
 
     def change(self, relation: Relation) -> Relation:
         """The relation that the open edits make of this one; the same where there are none."""
-        editing = _editing.get()
-        return relation if editing is None else editing.change(self, relation, shown=False)
+        return _change(self, relation)
 
-    def emit(self, make: Callable[[], Relation]) -> None:
+    def emit(self, make: Callable[[], Relation], values: Tensor | None = None, context: Tensor | None = None) -> None:
         """Hands the relation, as the open edits leave it, to whoever listens; `make` is not called when nobody does."""
         listeners = _listeners.get()
         if listeners:
-            relation, editing = make(), _editing.get()
-            if editing is not None:
-                relation = editing.change(self, relation, shown=True)
+            relation = make()
+            if _editing.get() is not None:
+                relation = _change(self, relation, shown=True)
             for listener in listeners:
-                listener.hear(self, relation)
+                witness = getattr(listener, "witness", None)
+                if witness is not None:
+                    witness(self, relation, values, context)
+                else:
+                    listener.hear(self, relation)
 
 
 @contextmanager
@@ -105,6 +115,18 @@ def editing(edits: Editing) -> Iterator[None]:
 def open_editing() -> Editing | None:
     """What applies in the current thread or task, for who adds to it."""
     return _editing.get()
+
+
+# A compiled model steps out of its graph here: so it is compiled once for all edits, not once for each.
+@torch.compiler.disable
+def _concerns(editing: Editing, tap: Tap) -> bool:
+    return editing.concerns(tap)
+
+
+@torch.compiler.disable
+def _change(tap: Tap, relation: Relation, *, shown: bool = False) -> Relation:
+    editing = _editing.get()
+    return relation if editing is None else editing.change(tap, relation, shown=shown)
 
 
 def taps(model: nn.Module) -> dict[str, Tap]:

@@ -24,6 +24,7 @@ from regard.core.relations import Relation
 from regard.core.steps import current_step
 from regard.core.tap import Tap, editing, open_editing
 from regard.core.tap import taps as taps_of
+from regard.recording.compiled import uncompiled
 from regard.recording.edited import planned
 from regard.recording.edits import Edit, HeadEdit, Place, RowEdit, checked_heads
 from regard.recording.head_plan import HeadPlan
@@ -75,7 +76,7 @@ def edit(model: nn.Module, edits: Mapping[str, Edit | Sequence[Edit]]) -> Iterat
     entries = dict(outer.entries) if isinstance(outer, _Edits) else {}
     for tap, added in own.items():
         entries[tap] = (*entries.get(tap, ()), *added)
-    with editing(_Edits(entries)):
+    with uncompiled(model), editing(_Edits(entries)):
         yield
     idle = [entry for added in own.values() for entry in added if not entry.done[0]]
     if idle:
@@ -101,7 +102,7 @@ def _entries(model: nn.Module, edits: Mapping[str, Edit | Sequence[Edit]]) -> di
             there = ", ".join(known) or "none: it has no attention that Regard knows"
             raise EditError(f"No tap of {type(model).__name__} matches {pattern!r}.{meant} Its taps: {there}.")
         for address in matching:
-            for change in [given] if isinstance(given, Edit) else given:
+            for change in given if isinstance(given, list | tuple) else [given]:
                 if not isinstance(change, Edit):
                     raise EditError(f"What is to be changed at {pattern!r} is no edit of `regard.edits`: {change!r}.")
                 entries.setdefault(known[address], []).append(_Entry(address, change, [False]))

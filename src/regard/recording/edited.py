@@ -14,9 +14,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.core.bias import OffsetBias
 from regard.core.errors import EditError
+from regard.core.grouped import GroupedRelation
 from regard.core.masked import MaskedRelation
-from regard.core.relations import DenseRelation, DotRelation, Relation
+from regard.core.relations import DenseRelation, DotRelation, Relation, SparseRelation
 from regard.recording.head_plan import HeadPlan, even
 
 Rows = Float[Tensor, "batch heads rows keys"]
@@ -146,6 +148,42 @@ def planned(relation: Relation, original: Relation, plan: HeadPlan) -> Relation:
     return PlannedRelation(relation, original, plan) if changed is None else changed
 
 
+def adopted(frozen: Relation, original: Relation) -> Relation | None:
+    """The frozen relation in the place of the original, in its own form: where both look through the same mask."""
+    match frozen, original:
+        case GroupedRelation(), GroupedRelation():
+            places = (frozen.query_places, original.query_places), (frozen.key_places, original.key_places)
+            if frozen.shape != original.shape or not all(_equal(one, other) for one, other in places):
+                return None
+            inner = adopted(frozen.inner, original.inner)
+            return None if inner is None else replace(original, inner=inner)
+        case SparseRelation(), SparseRelation():
+            if frozen.keys != original.keys or not _equal(frozen.indices, original.indices):
+                return None
+            return replace(original, values=frozen.values.to(original.values))
+        case DotRelation(), DotRelation():
+            one, other = frozen.allow, original.allow
+            same_mask = (one.causal, one.window) == (other.causal, other.window)
+            if frozen.shape != original.shape or not (
+                same_mask and _equal(one.keys, other.keys) and _equal(one.pairs, other.pairs)
+            ):
+                return None
+            like, bias = original.queries, frozen.bias
+            if isinstance(bias, OffsetBias):
+                bias = OffsetBias(bias.values.to(like))
+            elif bias is not None:
+                bias = bias.to(like)
+            return DotRelation(frozen.queries.to(like), frozen.keys.to(like), frozen.scale, other, bias)
+        case _:
+            return None
+
+
+def _equal(one: Tensor | None, other: Tensor | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return torch.equal(one.to(other.device), other)
+
+
 def allowed_rows(relation: Relation, start: int, stop: int) -> Bool[Tensor, "#batch #heads #rows keys"] | None:
     """Who may be attended to by queries `start` to `stop`; None if all may."""
     if isinstance(relation, DotRelation):
@@ -167,7 +205,7 @@ def _even_rows(original: Relation, start: int, stop: int) -> Rows:
     return used / used.sum(dim=-1, keepdim=True).clamp(min=1)
 
 
-def _fitted(rows: Rows, num_keys: int) -> Rows:
+def _fitted(rows: Rows, num_keys: int) -> Float[Tensor, "batch heads rows other_keys"]:
     """With the keys that there are: what a causal relation does not look at may be there or not."""
     known = rows.shape[3]
     return rows[..., :num_keys] if known >= num_keys else torch.nn.functional.pad(rows, (0, num_keys - known))

@@ -25,7 +25,7 @@ from regard.core.errors import EditError, nearest
 from regard.core.relations import DotRelation, Relation
 from regard.core.steps import Step
 from regard.core.tap import Tap
-from regard.recording.edited import FrozenRows, ReplacedRow
+from regard.recording.edited import FrozenRows, ReplacedRow, adopted
 from regard.recording.head_plan import HeadPlan
 from regard.recording.recording import RecordedMap, Recording
 
@@ -102,9 +102,9 @@ class Swap(HeadEdit):
     name = "swap"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if len(self.heads) != 2 or self.heads[0] == self.heads[1]:
             raise EditError(f"swap exchanges two different heads, not {_named(self.heads)}.")
+        super().__post_init__()
 
     def plan(self, plan: HeadPlan, heads: tuple[int, ...]) -> HeadPlan:
         return plan.exchanging(*heads)
@@ -186,10 +186,14 @@ class Freeze(RowEdit):
         if not self._fits(relation, grown, place):
             raise EditError(
                 f"{place.address} has {grown} queries and {relation.num_keys} keys so far, the relation to freeze "
-                f"there has {frozen.num_queries} and {frozen.num_keys}. Only what looks at no later position, as a decoder "
-                f"does at itself, may be longer or shorter."
+                f"there has {frozen.num_queries} and {frozen.num_keys}. Only what looks at no later position, as a "
+                f"decoder does at itself, may be longer or shorter."
             )
         examples = self._examples(relation, place)
+        if len(heads) == relation.heads and step is None and first == 0:
+            whole = adopted(frozen, original)
+            if whole is not None:
+                return whole, True
         changed = FrozenRows(relation, original, frozen, heads, first, step is not None, examples)
         return changed, first < frozen.num_queries
 

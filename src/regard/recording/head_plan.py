@@ -99,9 +99,9 @@ class HeadPlan:
         return bias.masked_fill(self._mask(self.uniform, bias), 0.0) if any(self.uniform) else bias
 
     def _of_sparse(self, relation: SparseRelation) -> SparseRelation:
-        indices, values = self._ordered(relation.indices), self._ordered(relation.values)
-        used = (indices >= 0).to(values.dtype)
-        return replace(relation, indices=indices, values=self.choose(values, _even(used)))
+        used = (relation.indices >= 0).to(relation.values.dtype)
+        values = self.choose(relation.values, _even(used))
+        return replace(relation, indices=self._ordered(relation.indices), values=values)
 
     def _of_dense(self, relation: DenseRelation) -> DenseRelation:
         weights = relation.dense

@@ -16,14 +16,18 @@ from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from regard.core.errors import RecordingError
 from regard.core.relations import Relation
 from regard.core.tap import Tap, listening
 from regard.core.tap import taps as taps_of
+from regard.recording.cost import parse_bytes
 from regard.recording.foreign import Ear, listening_to_foreign
 from regard.recording.recording import Recording
+from regard.recording.spill import Store
+from regard.recording.value_norms import with_value_norms
 
 
 class _Recorder:
@@ -33,11 +37,17 @@ class _Recorder:
         self.recording = recording
         self.addresses = addresses
         self.heard: dict[str, list[Relation]] = {}
+        self.store = Store(recording.budget)
 
     def hear(self, tap: Tap, relation: Relation) -> None:
+        self.witness(tap, relation, None, None)
+
+    @torch.no_grad()
+    def witness(self, tap: Tap, relation: Relation, values: Tensor | None, context: Tensor | None) -> None:
         address = self.addresses.get(tap)
         if address is not None:
-            self.heard.setdefault(address, []).append(relation)
+            whole = relation if values is None else with_value_norms(relation, values)
+            self.heard.setdefault(address, []).append(self.store.keep(whole))
 
     def finish(self) -> None:
         for tap, address in self.addresses.items():
@@ -50,11 +60,16 @@ class _Recorder:
 
 
 @contextmanager
-def record(model: nn.Module | Callable[..., Any], taps: str = "*") -> Iterator[Recording]:
+def record(
+    model: nn.Module | Callable[..., Any], taps: str = "*", *, budget: int | str | None = None
+) -> Iterator[Recording]:
     """Records the layers whose address matches the pattern, for one call of the model (or one loop of steps).
 
     `model` may also be a function: then every attention call while it runs is heard, by the name of its caller.
+    Beyond a `budget` such as "2GB", what is recorded goes to a temporary file that views read from; views keep within
+    it too. (`cost.recording_cost` says beforehand what a recording takes.)
     """
+    limit = None if budget is None else parse_bytes(budget)
     model = getattr(model, "__self__", model) if not isinstance(model, nn.Module) else model
     known = taps_of(model) if isinstance(model, nn.Module) else {}
     chosen = {tap: address for address, tap in known.items() if fnmatch.fnmatchcase(address, taps)}
@@ -63,7 +78,7 @@ def record(model: nn.Module | Callable[..., Any], taps: str = "*") -> Iterator[R
     if not chosen and not foreign:
         addresses = ", ".join([*known, *ear.known]) or "none: it has no attention that Regard knows"
         raise RecordingError(f"No tap of {ear.name} matches {taps!r}. Its taps: {addresses}.")
-    recorder = _Recorder(Recording(), chosen)
+    recorder = _Recorder(Recording(budget=limit), chosen)
     with ExitStack() as stack:
         stack.enter_context(listening(recorder))
         if foreign:

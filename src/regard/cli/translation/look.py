@@ -16,7 +16,8 @@ from regard.cli.output import matrix, show, show_json
 from regard.cli.running import parse_run
 from regard.cli.translation.report import tell_unknown
 from regard.core.errors import ConfigError
-from regard.plots import draw_alignment, draw_heads, draw_layers, save, write_page
+from regard.explorer import write_page
+from regard.plots import draw_alignment, draw_heads, draw_layers, save
 from regard.recipes.run import open_run
 from regard.recipes.translating import Look, TranslationRun
 

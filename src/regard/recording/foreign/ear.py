@@ -1,9 +1,9 @@
 """`Ear`: hears every attention call of one foreign model in this thread, without changing what is computed.
 
-It is a mode of torch's own dispatch: torch hands it each function that is called, it calls that function with the same
-arguments, and then reads those of attention. A call belongs to the innermost layer that is running; further calls of the
-same layer within one call of the model (as in ALBERT, whose layers share weights) are told apart by number, calls of the
-model after each other are steps of a decoder.
+It is a mode of torch's own dispatch: torch hands it each function that is called, it calls that function with the
+same arguments, and then reads those of attention. A call belongs to the innermost layer that is running; further calls
+of the same layer within one call of the model (as in ALBERT, whose layers share weights) are told apart by number,
+calls of the model after each other are steps of a decoder.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
@@ -55,7 +55,7 @@ class Ear(TorchFunctionMode):
         self.ours = expected.tapped(self.model)
         everything = expected.expected(self.model)
         self.known = [path or "attention" for path in everything]
-        self.wanted = {path: module for path, module in everything.items() if self._matches(path or "attention")}
+        self.wanted = {path: module for path, module in everything.items() if self._may_match(path or "attention")}
         self.heard: dict[str, Steps] = {}
         self.grids: dict[str, Grid] = {}
         self.faults: dict[str, str] = {}
@@ -95,7 +95,8 @@ class Ear(TorchFunctionMode):
         if not (self._matches(path) or self._matches(f"{path}#{number}")) or address in self.faults:
             return
         try:
-            with torch.no_grad():
+            # What is computed for the recording is nobody's attention.
+            with torch.no_grad(), torch._C.DisableTorchFunction():
                 relation, cut = on_the_grid(_settled(read()), layers)
             if address in self.heard:
                 self.heard[address].add(relation)
@@ -113,12 +114,11 @@ class Ear(TorchFunctionMode):
             return False
         if compiled:
             raise RecordingError(
-                f"{', '.join(compiled)} of {self.name} is compiled, and compiled attention of other libraries cannot be "
-                f"heard. Record the model itself before it is compiled (after `torch.compile`, `model._orig_mod`)."
+                f"{', '.join(compiled)} of {self.name} is compiled, and compiled attention of other libraries "
+                f"cannot be heard. Record the model itself (after `torch.compile`, that is `model._orig_mod`)."
             )
-        matching = any(self._matches(path) for path in self.paths.values())
-        unknown = not self.known and not all(expected.is_plain_torch(module) for module in self.paths)
-        return bool(self.wanted) or self.function is not None or (unknown and (matching or self.pattern == "*"))
+        own = [path for module, path in self.paths.items() if not expected.is_plain_torch(module)]
+        return bool(self.wanted) or self.function is not None or any(self._may_match(path) for path in own)
 
     def check(self) -> None:
         """An error that names each layer that could not be read."""
@@ -127,8 +127,8 @@ class Ear(TorchFunctionMode):
             raise RecordingError(f"{self.name} cannot be recorded truthfully. {lines}.")
         if not self.heard and not self.wanted:
             raise RecordingError(
-                f"No attention of {self.name} was heard: inside the block, in this thread, it computed none that Regard "
-                f"can hear, or it was not called."
+                f"No attention of {self.name} was heard: inside the block, in this thread, it computed none that "
+                f"Regard can hear, or it was not called."
             )
 
     def silent(self) -> list[str]:
@@ -136,7 +136,7 @@ class Ear(TorchFunctionMode):
         return expected.unheard(self.wanted, {address.split("#")[0] for address in self.heard})
 
     def fill(self, recording: Recording) -> None:
-        """Puts what was heard into a recording, with roles, and with axes where the positions are places of a picture."""
+        """Puts what was heard into a recording, with roles, and axes where positions are places of a picture."""
         again = {address.split("#")[0] for address in self.heard if "#" in address}
         named = {address: f"{address}#1" if address in again else address for address in self.heard}
         joined = {named[address]: steps.joined() for address, steps in self.heard.items()}
@@ -155,7 +155,7 @@ class Ear(TorchFunctionMode):
         return path or "attention"
 
     def _number(self, path: str, layers: list[Running]) -> int:
-        """Of this call of the layer within one call of the model; `kwargs` is held, so no later call can look like it."""
+        """Of this call of the layer within one call of the model, which its `kwargs`, held here, tells from others."""
         outermost = layers[0].kwargs if layers else self
         if outermost is not self._outermost:
             self._outermost = outermost
@@ -175,6 +175,11 @@ class Ear(TorchFunctionMode):
 
     def _matches(self, path: str) -> bool:
         return fnmatch.fnmatchcase(path, self.pattern)
+
+    def _may_match(self, path: str) -> bool:
+        """Whether some call of this layer matches: the pattern may name a number that is only known once it runs."""
+        before, numbered, _ = self.pattern.rpartition("#")
+        return self._matches(path) or (bool(numbered) and fnmatch.fnmatchcase(path, before))
 
     def _innermost(self) -> nn.Module | None:
         layers = running(self.paths)
@@ -211,7 +216,9 @@ def _is_whole_layer(function: Any) -> bool:
 
 
 def _code(function: Callable[..., Any]) -> CodeType:
-    code = getattr(function, "__code__", None) or getattr(getattr(type(function), "__call__", None), "__code__", None)
+    code = getattr(function, "__code__", None)
+    if code is None and isinstance(call := vars(type(function)).get("__call__"), FunctionType):
+        code = call.__code__
     if code is None:
         raise RecordingError(f"{function!r} is neither a model nor a Python function, so its calls cannot be told.")
     return code

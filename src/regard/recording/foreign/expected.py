@@ -1,11 +1,12 @@
 """Which layers of a model should be heard when it runs, so that one that is not can be named.
 
-They are found by what their classes say: a name with "attention" or "attn" and methods that speak of a softmax or of
-another attention function, the innermost of such a nest; or methods that call one of the functions heard here.
+They are found by what their classes say: a name with "attention" or "attn" and methods that speak of a softmax, a
+product or another attention function, the innermost of such a nest; or methods that call a function heard here.
 """
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Mapping
 from types import FunctionType
 
@@ -15,7 +16,7 @@ from regard.core.tap import Tap
 
 _HEARD = {"scaled_dot_product_attention", "ALL_ATTENTION_FUNCTIONS", "multi_head_attention_forward"}
 _NAMES = ("attention", "attn")
-_SPEAKS_OF = ("attention", "softmax")
+_SPEAKS_OF = ("attention", "softmax", "matmul", "bmm", "einsum", "@")
 
 
 def layers(model: nn.Module) -> dict[nn.Module, str]:
@@ -81,4 +82,6 @@ def _words(module: nn.Module) -> set[str]:
             new = set(method.__code__.co_names) - words
             words |= new
             ahead += new
+            if any(step.opname == "BINARY_OP" and step.argrepr == "@" for step in dis.get_instructions(method)):
+                words.add("@")
     return words

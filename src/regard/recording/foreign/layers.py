@@ -13,12 +13,14 @@ from typing import Any
 
 from torch import nn
 
+# Libraries that stand between an attention call and whoever made it; the last one checks shapes in our tests.
+_NOT_THE_CALLER = {"torch", "regard", "jaxtyping"}
 _MODULE_CALL = nn.Module._call_impl.__code__
 
 
 @dataclass(frozen=True, eq=False)
 class Running:
-    """A layer that has been called and has not returned; `kwargs` is the call's own dictionary, so it names the call."""
+    """A layer that has been called and has not returned; `kwargs`, the call's own dictionary, tells calls apart."""
 
     path: str
     module: nn.Module
@@ -45,15 +47,13 @@ def calling_function(inside: CodeType) -> str | None:
     name = None
     frame = sys._getframe(1)
     while frame is not None:
+        if frame.f_code.co_name == "__torch_function__":
+            # What stands above is the listening itself.
+            name = None
         room = frame.f_globals.get("__name__", "").split(".")[0]
-        if name is None and room not in {"torch", "regard"}:
+        if name is None and room not in _NOT_THE_CALLER and frame.f_code.co_name != "__torch_function__":
             name = frame.f_code.co_qualname.replace("<locals>.", "")
         if frame.f_code is inside:
             return name or frame.f_code.co_qualname.replace("<locals>.", "")
         frame = frame.f_back  # type: ignore[assignment]
     return None
-
-
-def owner(paths: Mapping[nn.Module, str], path: str) -> nn.Module:
-    """The layer at a path."""
-    return next(module for module, known in paths.items() if known == path)

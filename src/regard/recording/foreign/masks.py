@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.core.bias import OffsetBias
 from regard.core.masks import Allow
 
-# No learned bias comes near it, and all that libraries add to hide a key lies below it: -10000, the lowest number, -inf.
+# No learned bias comes near it, and what libraries add to hide a key lies below it: -10000, the lowest number, -inf.
 HIDES = -9000.0
 
 Bias = OffsetBias | Float[Tensor, "#batch #heads queries keys"]

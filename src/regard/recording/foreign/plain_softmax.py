@@ -33,7 +33,15 @@ _SAME_WEIGHTS: frozenset[_Function] = frozenset(
     }
 )
 _NEW_SHAPE: frozenset[_Function] = frozenset(
-    {Tensor.view, Tensor.reshape, Tensor.flatten, Tensor.unflatten, Tensor.squeeze, Tensor.unsqueeze, Tensor.__getitem__}
+    {
+        Tensor.view,
+        Tensor.reshape,
+        Tensor.flatten,
+        Tensor.unflatten,
+        Tensor.squeeze,
+        Tensor.unsqueeze,
+        Tensor.__getitem__,
+    }
 )
 _PRODUCTS: frozenset[_Function] = frozenset({torch.matmul, Tensor.matmul, torch.bmm, Tensor.bmm, torch.einsum})
 FOLLOWED = SOFTMAX | _SAME_WEIGHTS | _NEW_SHAPE | _PRODUCTS

@@ -12,7 +12,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from regard.core.errors import RecordingError
-from regard.core.masks import Allow
 from regard.core.relations import DenseRelation, DotRelation, Relation
 from regard.recording.foreign.masks import smallest_allow, smallest_bias
 from regard.recording.foreign.scaled_dot import bias_matrix

@@ -1,8 +1,8 @@
-"""`nn.MultiheadAttention` and `nn.TransformerEncoderLayer`: queries and keys projected once more from what they were given.
+"""`nn.MultiheadAttention` and `nn.TransformerEncoderLayer`: queries and keys projected once more from their inputs.
 
-torch runs these as one operation each, on the fast path even the whole layer; no queries or keys ever leave it. They are
-made again here with the layer's own weights, so the map is theirs up to rounding and their output stays theirs bit for
-bit. torch leaves its fast path when it notices that somebody listens; `blind_to` keeps it from noticing.
+torch runs these as one operation each, on the fast path even the whole layer; no queries or keys ever leave it. They
+are made again here with the layer's own weights, so the map is theirs up to rounding and their output stays theirs bit
+for bit. torch leaves its fast path when it notices that somebody listens; `blind_to` keeps it from noticing.
 """
 
 from __future__ import annotations

@@ -46,7 +46,9 @@ def listening_in(ears: Callable[[], tuple[Any, ...]]) -> Callable[[Any], Any]:
     return replacement
 
 
-def _heard_by(function: Callable[..., Any], name: str | None, ears: Callable[[], tuple[Any, ...]]) -> Callable[..., Any]:
+def _heard_by(
+    function: Callable[..., Any], name: str | None, ears: Callable[[], tuple[Any, ...]]
+) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(
         module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any, *args: Any, **kwargs: Any
