@@ -19,6 +19,9 @@ NAMES = {"bleu": "BLEU", "chrf": "chrF", "aer": "alignment error rate", "loss": 
 CHECKED_SENTENCES = 300
 """So many validation sentences are translated after training, to give a first impression."""
 
+SHOWN_WORDS = 5
+"""So many unknown words of a sentence are named."""
+
 
 def measure(opened: TranslationRun, part: str, configs: dict[str, Any]) -> tuple[DataConfig, dict[str, Any]]:
     """What `regard eval` measures, and the data it did that on."""
@@ -100,8 +103,9 @@ def tell_unknown(tokenizer: Tokenizer, sentence: str) -> None:
     """A remark on words that the model cannot read; what it makes of them is guessed."""
     unknown = unknown_words(tokenizer, sentence)
     if unknown:
+        shown = ", ".join(map(repr, unknown[:SHOWN_WORDS])) + (", ..." if len(unknown) > SHOWN_WORDS else "")
         hint = " It reads words with blanks between them, before a full stop too." if tokenizer.kind == "words" else ""
-        say(f"The model does not know {', '.join(map(repr, unknown))}.{hint}")
+        say(f"The model does not know {shown}.{hint}")
 
 
 def _some(valid: TokenizedCorpus, trained: TranslationRun) -> TokenizedCorpus:
