@@ -1,4 +1,4 @@
-"""The `.regard` file, version 1: a safetensors file whose metadata hold one JSON text under the key `regard`.
+"""The `.regard` file, version 1: a safetensors file whose metadata hold one JSON text under the key `regard`::
 
     {"version": 1,
      "taps": [{"address": "decoder.2.cross", "queries": "target", "keys": "source",

@@ -1,4 +1,4 @@
-"""What a model attended to: relations by address, axes by role, and views that are computed when asked for.
+"""What a model attended to: relations by address, axes by role, and views that are computed when asked for::
 
     with regard.record(model) as recording:
         model(source, target)
