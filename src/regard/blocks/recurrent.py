@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from regard.attention.mechanism import build_mechanism
 from regard.core.dropout import dropout
 from regard.core.masks import Allow, allow_padding
+from regard.core.products import Linear
 from regard.layers.recurrent import RecurrentCell, cells, run
 
 
@@ -217,8 +218,8 @@ class ContextDecoder(nn.Module):
         super().__init__()
         self.reader = reader
         self.cell: RecurrentCell = cells[cell](inputs_width, width)
-        self.context_gates = nn.Linear(context_width, self.cell.num_gates * width, bias=False)
-        self.combine = nn.Linear(width + inputs_width + context_width, 2 * features_width)
+        self.context_gates = Linear(context_width, self.cell.num_gates * width, bias=False)
+        self.combine = Linear(width + inputs_width + context_width, 2 * features_width)
 
     def forward(
         self, inputs: Float[Tensor, "batch targets inputs_width"], memory: RecurrentMemory

@@ -24,6 +24,7 @@ from regard.attention.multihead import Heads, merge_heads
 from regard.core.axes import Grid
 from regard.core.grouped import GroupedRelation
 from regard.core.masks import Allow
+from regard.core.products import Linear
 from regard.core.relations import DotRelation
 from regard.core.tap import Tap
 from regard.layers.patches import pad_grid
@@ -115,7 +116,7 @@ class WindowAttention(nn.Module, ABC):
         self.num_heads = num_heads
         self.scale = scale
         self.dropout_rate = dropout_rate
-        self.output = nn.Linear(width, width)
+        self.output = Linear(width, width)
         self.tap = Tap(axis, axis)
 
     @abstractmethod

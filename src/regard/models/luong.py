@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from regard.blocks.recurrent import AttentionReader, RecurrentMemory, RecurrentStack, RecurrentState
 from regard.core.dropout import dropout
 from regard.core.models import ModelConfig, ModelEntry, models
+from regard.core.products import Linear
 from regard.core.seq2seq import Seq2SeqOutput
 from regard.core.special import PAD
 from regard.layers.embedding import initialise_embeddings
@@ -65,8 +66,8 @@ class Luong(nn.Module):
         self.reader = AttentionReader(
             config.attention, config.width, config.width, config.width, config.attention_dropout_rate
         )
-        self.combine = nn.Linear(2 * config.width, config.width, bias=False)
-        self.readout = nn.Linear(config.width, target_vocabulary)
+        self.combine = Linear(2 * config.width, config.width, bias=False)
+        self.readout = Linear(config.width, target_vocabulary)
         initialise_embeddings(self.source_embedding, self.target_embedding)
 
     def forward(self, source: Int[Tensor, "batch sources"], target: Int[Tensor, "batch targets"]) -> Seq2SeqOutput:

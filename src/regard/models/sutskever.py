@@ -16,6 +16,7 @@ from regard.blocks.recurrent import RecurrentMemory, RecurrentStack, RecurrentSt
 from regard.core.dropout import dropout
 from regard.core.masks import Allow
 from regard.core.models import ModelConfig, ModelEntry, models
+from regard.core.products import Linear
 from regard.core.seq2seq import Seq2SeqOutput
 from regard.core.special import PAD
 from regard.layers.embedding import initialise_embeddings
@@ -51,7 +52,7 @@ class Sutskever(nn.Module):
         self.target_embedding = nn.Embedding(target_vocabulary, config.embedding_width)
         self.encoder = RecurrentStack(*sizes)
         self.decoder = RecurrentStack(*sizes)
-        self.readout = nn.Linear(config.width, target_vocabulary)
+        self.readout = Linear(config.width, target_vocabulary)
         initialise_embeddings(self.source_embedding, self.target_embedding)
 
     def forward(self, source: Int[Tensor, "batch sources"], target: Int[Tensor, "batch targets"]) -> Seq2SeqOutput:

@@ -27,6 +27,7 @@ from regard.core.dropout import dropout
 from regard.core.errors import ConfigError
 from regard.core.masks import allow_padding
 from regard.core.models import ModelConfig, ModelEntry, models
+from regard.core.products import Linear
 from regard.core.seq2seq import Seq2SeqOutput
 from regard.core.special import PAD
 from regard.layers.feed_forward import Activation
@@ -108,7 +109,7 @@ class Transformer(nn.Module):
             DecoderBlock(parts, axis="target", memory_axis="source") for _ in range(config.num_decoder_blocks)
         )
         self.decoder_norm = parts.final_norm()
-        self.readout = nn.Linear(width, target_vocabulary, bias=config.readout_bias)
+        self.readout = Linear(width, target_vocabulary, bias=config.readout_bias)
         self._initialise()
         if config.tied == "all":
             self.source_embedding.weight = self.target_embedding.weight
