@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from regard.attention.mechanism import build_mechanism
 from regard.core.dropout import dropout
-from regard.core.masks import Allow, allow_padding
+from regard.core.masks import Allow, allow_present
 from regard.core.products import Linear
 from regard.layers.recurrent import RecurrentCell, cells, run
 
@@ -183,7 +183,7 @@ class AttentionReader(Reader):
         present: Bool[Tensor, "batch sources"],
         state: Float[Tensor, "batch state_width"],
     ) -> RecurrentMemory:
-        return RecurrentMemory(self.mechanism.prepare(annotations), annotations, allow_padding(present), state)
+        return RecurrentMemory(self.mechanism.prepare(annotations), annotations, allow_present(present), state)
 
     def read(
         self, queries: Float[Tensor, "batch queries queries_width"], memory: RecurrentMemory

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from regard.blocks.transformer import BlockParts, BlockState, CrossMemory, DecoderBlock, EncoderBlock
 from regard.core.dropout import dropout
 from regard.core.errors import ConfigError
-from regard.core.masks import allow_padding
+from regard.core.masks import allow_present
 from regard.core.models import ModelConfig, ModelEntry, models
 from regard.core.products import Linear
 from regard.core.seq2seq import Seq2SeqOutput
@@ -126,7 +126,7 @@ class Transformer(nn.Module):
 
     def encode(self, source: Int[Tensor, "batch sources"]) -> tuple[CrossMemory, ...]:
         """What each decoder block reads of the source, projected once."""
-        allow = allow_padding(source != PAD)
+        allow = allow_present(source != PAD)
         features = self._embed(self.source_embedding, self.source_positions, source, 0)
         bias = self.source_positions.bias(source.shape[1], source.shape[1])
         for block in self.encoder:
@@ -135,7 +135,7 @@ class Transformer(nn.Module):
         return tuple(block.remember(features, allow) for block in self.decoder)  # type: ignore[operator]
 
     def start(self, memory: tuple[CrossMemory, ...], max_length: int) -> TransformerState:
-        return TransformerState(tuple(BlockState(part, None, max_length) for part in memory), 0)
+        return TransformerState(tuple(BlockState(part.contiguous(), None, max_length) for part in memory), 0)
 
     def step(
         self, tokens: Int[Tensor, "batch width"], state: TransformerState
