@@ -18,10 +18,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regard import attention, core, data, models, plots, recipes, recording, tasks, training
+    from regard import attention, core, data, explorer, models, plots, recipes, recording, tasks, training
     from regard.attention import mechanisms
     from regard.recipes.run import Run, open_run
-    from regard.recording import Recording, record
+    from regard.recording import Recording, edit, edits, record
 
     __version__: str
 
@@ -32,6 +32,9 @@ __all__ = [
     "attention",
     "core",
     "data",
+    "edit",
+    "edits",
+    "explorer",
     "mechanisms",
     "models",
     "open_run",
@@ -39,6 +42,7 @@ __all__ = [
     "recipes",
     "record",
     "recording",
+    "show",
     "tasks",
     "training",
 ]
@@ -46,9 +50,12 @@ __all__ = [
 _HOMES = {
     "Recording": "regard.recording",
     "Run": "regard.recipes.run",
+    "edit": "regard.recording",
+    "edits": "regard.recording",
     "mechanisms": "regard.attention",
     "open_run": "regard.recipes.run",
     "record": "regard.recording",
+    "show": "regard.explorer.widget",
 }
 """Where each public name that is no room lives."""
 

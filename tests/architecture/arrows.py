@@ -20,8 +20,9 @@ ARROWS = {
     "training": "core",
     "pretrained": "models layers core",
     "plots": "recording core",
+    "explorer": "recording core",
     "recipes": "core attention layers blocks models data recording tasks training pretrained",
-    "cli": "core attention layers blocks models data recording tasks training pretrained plots recipes",
+    "cli": "core attention layers blocks models data recording tasks training pretrained plots explorer recipes",
 }
 """A room may also import itself. The package's own `__init__` may import every room; only `cli` may import it."""
 

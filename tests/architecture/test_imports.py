@@ -66,8 +66,8 @@ def house(tmp_path: Path) -> Path:
         ("core/deep/masks.py", "from ...data import text"),
         ("layers/positions.py", "from .. import blocks"),
         ("training/loop.py", "def later():\n    from regard.models import cho"),
-        ("plots/page.py", "if True:\n    import regard.models as zoo"),
-        ("recipes/run.py", "from regard.plots import page"),
+        ("plots/style.py", "if True:\n    import regard.models as zoo"),
+        ("recipes/run.py", "from regard.plots import style"),
     ],
 )
 def test_a_forbidden_import_is_found(house: Path, file: str, text: str) -> None:
@@ -84,7 +84,7 @@ def test_a_forbidden_import_is_found(house: Path, file: str, text: str) -> None:
         ("core/masks.py", "from .errors import MaskError\nimport regarding"),
         ("tasks/losses.py", "from regard.recording import record"),
         ("cli/main.py", "import regard\nfrom regard import __version__, plots"),
-        ("__init__.py", "from regard.plots import page"),
+        ("__init__.py", "from regard.plots import style"),
     ],
 )
 def test_an_allowed_import_is_none(house: Path, file: str, text: str) -> None:

@@ -14,6 +14,8 @@ from regard.core.models import models
 from regard.layers.positions import positions
 from regard.layers.recurrent import cells
 
+from .arrows import ARROWS
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path for path in (ROOT / "README.md", *ROOT.glob("docs/*.md")))
 
@@ -51,3 +53,28 @@ def test_links_between_pages_lead_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
+
+
+def test_the_file_tree_has_a_line_for_every_room() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"^  (\w+)/ +\w", text, re.MULTILINE))
+    assert shown == {path.parent.name for path in ROOT.glob("src/regard/*/__init__.py")}
+
+
+def test_every_page_of_the_documentation_is_in_its_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert {page.stem for page in ROOT.glob("docs/*.md")} - {"index"} <= set(index.split())
+
+
+def test_contributing_shows_the_arrows_that_are_held() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    above: list[str] = []
+    for room, words in re.findall(r"^\| (\w+) \| ([^|]+) \|$", text, re.MULTILINE):
+        if room == "room":
+            continue
+        words = words.partition(";")[0]
+        start, _, missing = words.partition(" but ")
+        shown = {"nothing of ours": [], "everything": above, "all above": above}.get(start, start.split(", "))
+        assert set(shown) - set(missing.split(", ")) == set(ARROWS[room].split()), room
+        above.append(room)
+    assert set(above) == set(ARROWS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Command
+from .conftest import TINY, Command
 
 
 def test_the_numbers_for_people(regard: Command, run: Path) -> None:
@@ -44,6 +44,23 @@ def test_a_test_of_ones_own(regard: Command, run: Path, tsv: Path) -> None:
     assert found["sentences"] == 60
     assert found["expected"] == {}
     assert "aer" not in found
+
+
+def test_what_is_left_out_of_the_text_is_told_with_its_lines(regard: Command, run: Path, tsv: Path) -> None:
+    tsv.write_text(tsv.read_text(encoding="utf-8") + "alone\n\tnothing\n", encoding="utf-8")
+    assert "line 61" in regard("eval", run, "--data.test", tsv).err, "refused by default"
+    result = regard("eval", run, "--data.test", tsv, "--data.on-bad", "skip", "--json")
+    assert "1 with fewer than two columns (line 61)" in result.err
+    assert result.json["sentences"] == 60
+    assert result.json["report"]["skipped"] == {"columns": 1, "empty": 1}
+
+
+def test_the_training_part_of_ones_own_text(regard: Command, tsv: Path) -> None:
+    """Of which the ids alone were kept for training."""
+    made = regard("train", "rnnsearch", *TINY, "--data.train", tsv, "--run", "own", "--json")
+    assert made.code == 0, made.err
+    found = regard("eval", "own", "--part", "train", "--json").json
+    assert found["sentences"] == 58
 
 
 def test_a_run_that_was_moved_is_the_same(regard: Command, run: Path, own_run: Path) -> None:

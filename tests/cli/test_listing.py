@@ -26,8 +26,9 @@ def test_all_kinds_together(regard: Command) -> None:
 
 def test_a_wrong_kind(regard: Command) -> None:
     result = regard("list", "recipies")
-    assert result.code == 2
-    assert "recipes" in result.err
+    assert (result.code, result.out) == (2, "")
+    assert "Did you mean 'recipes'?" in result.err
+    assert all(kind in result.err for kind in LISTS)
 
 
 def test_what_a_file_registers_is_listed(regard: Command, plugin: Path) -> None:

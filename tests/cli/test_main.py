@@ -67,6 +67,12 @@ def test_a_wrong_command_is_answered_with_the_nearest(regard: Command) -> None:
     assert result.err.startswith("regard: error: ")
 
 
+def test_an_option_where_a_command_is_meant(regard: Command) -> None:
+    result = regard("--hlep")
+    assert result.code == 2
+    assert "'--help'" in result.err
+
+
 def _failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(argv: list[str]) -> int:
         raise error

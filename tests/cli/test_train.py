@@ -84,6 +84,10 @@ def test_attention_for_a_model_that_has_none(regard: Command) -> None:
         (["rnnsearch", "--model.width", "17"], "even"),
         (["rnnsearch", "--data.target-language", "de"], "en and fr"),
         (["--run", "here"], "Name the recipe first"),
+        (["--resum", "here"], "did you mean --resume?"),
+        (["rnnsearch", "--model.width", "0"], "width is 0, but it has to be at least 1"),
+        (["transformer", "--model.num-encoder-blocks", "0"], "num_encoder_blocks is 0"),
+        (["rnnsearch", "--model.dropout-rate", "1.5"], "dropout_rate is 1.5, but it is a probability"),
     ],
 )
 def test_a_wrong_choice_makes_no_folder(regard: Command, arguments: list[str], said: str) -> None:

@@ -110,7 +110,7 @@ def has_a_silent_tap(model: nn.Module) -> None:
 def says_something_else(model: nn.Module, change: Callable[[Any], Any]) -> None:
     """Every tap hands out a changed relation."""
     for tap in taps(model).values():
-        tap.emit = lambda make, tap=tap: Tap.emit(tap, lambda: change(make()))
+        tap.emit = lambda make, *_, tap=tap: Tap.emit(tap, lambda: change(make()))
 
 
 def records_half_its_weights(model: nn.Module) -> None:

@@ -144,7 +144,7 @@ def has_a_silent_tap(model: nn.Module) -> None:
 def looks_at_padding_in_the_record(model: nn.Module) -> None:
     for block in model.decoder:
         mechanism = block.cross.mechanism
-        mechanism.tap.emit = lambda make, tap=mechanism.tap: Tap.emit(tap, lambda: replace(make(), allow=Allow()))
+        mechanism.tap.emit = lambda make, *_, tap=mechanism.tap: Tap.emit(tap, lambda: replace(make(), allow=Allow()))
 
 
 def mixes_up_its_axes(model: nn.Module) -> None:
@@ -264,7 +264,7 @@ def one_list_for_all_threads(model: nn.Module) -> Iterator[Recording]:
     """What a recorder with a global list of listeners would hear."""
     recorder = _Recorder(Recording(), {tap: address for address, tap in taps(model).items()})
     _everybody.append(recorder)
-    Tap.emit = lambda tap, make: [listener.hear(tap, make()) for listener in _everybody]
+    Tap.emit = lambda tap, make, *_: [listener.hear(tap, make()) for listener in _everybody]
     try:
         yield recorder.recording
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import pytest
@@ -16,6 +17,9 @@ class ToyConfig(ModelConfig):
     kind: Literal["toy"] = "toy"
     width: int = 3
     """Size of nothing."""
+    dropout_rate: float = 0.5
+    shifted: bool = True
+    offset: float = 0.0
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +45,26 @@ def test_an_unknown_kind(value: dict) -> None:
 def test_what_does_not_fit_is_refused(value: dict) -> None:
     with pytest.raises(ValidationError):
         ToyConfig.model_validate(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"width": 0}, "width is 0, but it has to be at least 1"),
+        ({"width": -5}, "width is -5"),
+        ({"dropout_rate": 1.0}, "dropout_rate is 1.0, but it is a probability"),
+        ({"dropout_rate": -0.1}, "dropout_rate is -0.1"),
+        ({"dropout_rate": float("nan")}, "dropout_rate is nan"),
+    ],
+)
+def test_sizes_and_probabilities_are_possible_in_every_model(value: dict, said: str) -> None:
+    with pytest.raises(ValidationError, match=re.escape(said)):
+        ToyConfig.model_validate(value)
+
+
+def test_what_is_no_size_may_be_nothing() -> None:
+    config = ToyConfig(dropout_rate=0.0, shifted=False, offset=-1.5)
+    assert (config.shifted, config.offset) == (False, -1.5)
 
 
 def test_a_config_cannot_be_changed() -> None:

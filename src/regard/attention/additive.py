@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.mechanism import ScoreAttention, mechanisms
-from regard.core.products import Linear
+from regard.core.linear import Linear
 
 
 @mechanisms.register("additive")

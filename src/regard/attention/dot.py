@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.mechanism import DotAttention, mechanisms, require_equal_widths
-from regard.core.products import Linear
+from regard.core.linear import Linear
 
 
 @mechanisms.register("dot")

@@ -8,9 +8,15 @@
 
 All three give the same numbers within the rounding of the dtype, and zeros for a query without any allowed key.
 What is recorded is made from the arguments, after the context, so that recording cannot change the path.
+
+An edit changes the relation first. If a softmax of dot products is left (heads made uniform, exchanged or silenced), it
+takes the same paths; any other relation gives its weights for a block of queries at a time. Heads that are silenced
+cost no mask: their context is zeroed behind the kernel, and the other heads keep their bits.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -19,9 +25,10 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from regard.core.bias import OffsetBias
+from regard.core.context import context_of, for_heads
 from regard.core.dropout import dropout
 from regard.core.masks import Allow, AllowLike, as_allow
-from regard.core.relations import DotRelation
+from regard.core.relations import DotRelation, Relation
 from regard.core.tap import Tap
 
 # Measured on AVX-512 with bfloat16: from about 512 x 512 on, blocks win over the whole matrix.
@@ -50,16 +57,43 @@ def attend(
     path: str | None = None,
 ) -> Context:
     """The context of every query; heads may share keys and values in groups. `path` overrides the choice."""
-    num_queries, num_keys = queries.shape[2], keys.shape[2]
     allow = as_allow(allow)
-    allow.check(queries.shape[0], queries.shape[1], num_queries, num_keys)
+    allow.check(queries.shape[0], queries.shape[1], queries.shape[2], keys.shape[2])
     scale = queries.shape[-1] ** -0.5 if scale is None else scale
-    effective = allow.simplified(num_queries)
-    path = path or choose(queries, keys, values, dropout_rate)
-    context = PATHS[path](queries, *_spread_groups(queries, keys, values), effective, bias, scale, dropout_rate)
+    if tap is not None and tap.edited:
+        context = attend_to(tap.change(DotRelation(queries, keys, scale, allow, bias)), values, dropout_rate, path)
+    else:
+        context = _attend(queries, keys, values, allow, bias, scale, dropout_rate, path)
     if tap is not None and tap.open:
-        tap.emit(lambda: DotRelation(queries.detach(), keys.detach(), scale, allow, _detached(bias)))
+        tap.emit(lambda: DotRelation(queries.detach(), keys.detach(), scale, allow, _detached(bias)), values, context)
     return context
+
+
+def attend_to(relation: Relation, values: Values, dropout_rate: float = 0.0, path: str | None = None) -> Context:
+    """The context that a relation, edited or not, makes of the values."""
+    if not isinstance(relation, DotRelation):
+        return context_of(relation, values, dropout_rate)
+    heads, allow = relation.allow.of_heads, relation.allow
+    if heads is not None:
+        allow = replace(allow, pairs=None)
+    context = _attend(relation.queries, relation.keys, values, allow, relation.bias, relation.scale, dropout_rate, path)
+    return context if heads is None else context.masked_fill(~heads, 0.0)
+
+
+def _attend(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    allow: Allow,
+    bias: Bias | None,
+    scale: float,
+    dropout_rate: float,
+    path: str | None,
+) -> Tensor:
+    path = path or choose(queries, keys, values, dropout_rate)
+    allow = allow.simplified(queries.shape[2])
+    keys, values = (for_heads(shared, queries.shape[1]) for shared in (keys, values))
+    return PATHS[path](queries, keys, values, allow, bias, scale, dropout_rate)
 
 
 def choose(queries: Tensor, keys: Tensor, values: Tensor, dropout_rate: float) -> str:
@@ -170,14 +204,6 @@ def _bias_rows(bias: Bias, start: int, stop: int, num_queries: int, num_keys: in
     if isinstance(bias, OffsetBias):
         return bias.block(start, stop, num_queries, num_keys)[None]
     return bias[:, :, start:stop]
-
-
-def _spread_groups(queries: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    heads, groups = queries.shape[1], keys.shape[1]
-    if heads == groups:
-        return keys, values
-    assert heads % groups == 0, f"{heads} heads cannot share {groups} groups of keys"
-    return keys.repeat_interleave(heads // groups, dim=1), values.repeat_interleave(heads // groups, dim=1)
 
 
 def _detached(bias: Bias | None) -> Bias | None:

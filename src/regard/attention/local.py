@@ -23,6 +23,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from regard.core.context import context_of
 from regard.core.relations import SparseRelation, masked_softmax
 from regard.core.tap import Tap
 
@@ -52,9 +53,17 @@ def attend_locally(
     inside = (neighbours >= 0).T.reshape(window**2, *queries.shape[-2:])
     scores = local_scores(_full(queries), _full(keys), window, stride) + _full(bias)
     weights = masked_softmax(scores.movedim(2, -1), inside.movedim(0, -1)).movedim(-1, 2)
+    flat = values.flatten(3).transpose(2, 3)
+    if tap is not None and tap.edited:
+        of_queries = context_of(tap.change(_relation(weights, neighbours, height * width)), flat)
+        context = of_queries.transpose(2, 3).unflatten(3, queries.shape[-2:])
+    else:
+        context = local_context(weights, _full(values), window, stride).to(values.dtype)
     if tap is not None and tap.open:
-        tap.emit(lambda: _relation(weights.detach(), neighbours, height * width))
-    return local_context(weights, _full(values), window, stride).to(values.dtype)
+        of_queries = context.flatten(3).transpose(2, 3)
+        tap.emit(lambda: _relation(weights.detach(), neighbours, height * width), flat, of_queries)
+        return of_queries.transpose(2, 3).unflatten(3, queries.shape[-2:])
+    return context
 
 
 def local_scores(queries: Queries, keys: Keys, window: int, stride: int = 1) -> Scores:

@@ -22,8 +22,10 @@ from torch import Tensor, nn
 
 from regard.attention.kernels import Bias, attend
 from regard.core.bias import OffsetBias
+from regard.core.context import context_of
 from regard.core.dropout import dropout
 from regard.core.errors import ConfigError
+from regard.core.masked import MaskedRelation
 from regard.core.masks import AllowLike, as_allow
 from regard.core.registry import Registry
 from regard.core.relations import DenseRelation, masked_softmax
@@ -103,9 +105,18 @@ class ScoreAttention(Mechanism):
             scores = scores + bias
         mask = allow.simplified(num_queries).matrix(num_queries, num_keys, scores.device)
         weights = masked_softmax(scores, mask)
+        if self.tap.edited:
+            context = context_of(self.tap.change(MaskedRelation(weights, allowed=mask)), values, self._dropout_now)
+        else:
+            context = dropout(weights, self._dropout_now, self.training) @ values
         if self.tap.open:
-            self.tap.emit(lambda: DenseRelation(weights.detach()))
-        return dropout(weights, self._dropout_now, self.training) @ values
+            detached = weights.detach()
+            self.tap.emit(
+                lambda: MaskedRelation(detached, allowed=mask) if self.tap.edited else DenseRelation(detached),
+                values,
+                context,
+            )
+        return context
 
 
 class DotAttention(Mechanism):

@@ -22,8 +22,8 @@ from torch import Tensor, nn
 from regard.attention.kernels import Bias
 from regard.attention.mechanism import build_mechanism
 from regard.core.errors import ConfigError
+from regard.core.linear import Linear
 from regard.core.masks import AllowLike
-from regard.core.products import Linear
 
 Heads = Float[Tensor, "batch heads positions head_width"]
 

@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.local import attend_locally
 from regard.attention.multihead import head_size
+from regard.core.context import context_of
 from regard.core.errors import ConfigError
 from regard.core.relations import SparseRelation, masked_softmax
 from regard.core.tap import Tap
@@ -99,6 +100,10 @@ class SpatiallyAwareAttention(nn.Module):
         weights = masked_softmax(scores, (pixels >= 0)[:, None, None, :])
         if self.tap.open:
             self.tap.emit(lambda: self._relation(weights.detach(), pixels, height * width))
+        if self.tap.edited:
+            relation = self.tap.change(self._relation(weights, pixels, height * width))
+            context = context_of(relation, values.transpose(1, 2)[:, :, *self._order(pixels)])
+            return context.transpose(2, 3).flatten(1, 2).unflatten(2, (height, width))
         context = (weights.to(values.dtype) @ values).transpose(2, 3).flatten(3)
         return self._picture(context, height, width)
 
@@ -137,12 +142,18 @@ class SpatiallyAwareAttention(nn.Module):
         return picture.flatten(3, 4).flatten(1, 2).movedim(-1, 1)[..., :height, :width]
 
     @staticmethod
+    def _order(pixels: Int[Tensor, "blocks places"]) -> tuple[Tensor, Tensor]:
+        """In which block, and at which place of it, each pixel of the picture stands."""
+        real = (pixels >= 0).nonzero()
+        blocks, places = real[pixels[pixels >= 0].argsort()].unbind(1)
+        return blocks, places
+
+    @staticmethod
     def _relation(
         weights: Float[Tensor, "batch blocks heads pixels pixels"], pixels: Tensor, num_pixels: int
     ) -> SparseRelation:
         """In the order of the picture's pixels, each with the pixels of its block."""
-        real = pixels >= 0
-        order = pixels[real].argsort()
-        keys = pixels[:, None, :].expand(-1, pixels.shape[1], -1)[real][order]
-        values = weights.transpose(1, 2)[:, :, real][:, :, order]
+        blocks, places = SpatiallyAwareAttention._order(pixels)
+        keys = pixels[blocks]
+        values = weights.transpose(1, 2)[:, :, blocks, places]
         return SparseRelation(keys.expand(*values.shape[:2], -1, -1), values, num_pixels)

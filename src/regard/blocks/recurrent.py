@@ -10,7 +10,8 @@ Keys are projected once a sentence; the inputs of all steps are projected in one
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -18,8 +19,9 @@ from torch import Tensor, nn
 
 from regard.attention.mechanism import build_mechanism
 from regard.core.dropout import dropout
+from regard.core.linear import Linear
 from regard.core.masks import Allow, allow_present
-from regard.core.products import Linear
+from regard.core.steps import Step, at_step
 from regard.layers.recurrent import RecurrentCell, cells, run
 
 
@@ -129,16 +131,21 @@ class RecurrentState:
 
     memory: RecurrentMemory
     hidden: Float[Tensor, "batch width state_width"]
+    place: Step = field(default_factory=Step)
 
     @classmethod
     def first(cls, memory: RecurrentMemory) -> RecurrentState:
         return cls(memory, memory.state[:, None])
 
     def keep(self, sentences: Int[Tensor, "kept"]) -> RecurrentState:
-        return RecurrentState(self.memory.keep(sentences), self.hidden[sentences])
+        return RecurrentState(self.memory.keep(sentences), self.hidden[sentences], self.place.keep(sentences))
 
     def reorder(self, beams: Int[Tensor, "batch width"]) -> RecurrentState:
         return replace(self, hidden=torch.take_along_dim(self.hidden, beams[:, :, None], dim=1))
+
+    def following(self, hidden: Float[Tensor, "batch width state_width"]) -> RecurrentState:
+        """One step later."""
+        return replace(self, hidden=hidden, place=self.place.following())
 
 
 class Reader(nn.Module, ABC):
@@ -156,9 +163,9 @@ class Reader(nn.Module, ABC):
 
     @abstractmethod
     def read(
-        self, queries: Float[Tensor, "batch queries queries_width"], memory: RecurrentMemory
+        self, queries: Float[Tensor, "batch queries queries_width"], memory: RecurrentMemory, step: Step | None = None
     ) -> Float[Tensor, "batch queries width"]:
-        """The context of each query."""
+        """The context of each query; they are the queries of one step, or those of all positions."""
 
 
 class AttentionReader(Reader):
@@ -186,9 +193,10 @@ class AttentionReader(Reader):
         return RecurrentMemory(self.mechanism.prepare(annotations), annotations, allow_present(present), state)
 
     def read(
-        self, queries: Float[Tensor, "batch queries queries_width"], memory: RecurrentMemory
+        self, queries: Float[Tensor, "batch queries queries_width"], memory: RecurrentMemory, step: Step | None = None
     ) -> Float[Tensor, "batch queries width"]:
-        return self.mechanism.attend(queries, memory.keys, memory.values, allow=memory.allow)
+        with nullcontext() if step is None else at_step(step, self.mechanism.tap):
+            return self.mechanism.attend(queries, memory.keys, memory.values, allow=memory.allow)
 
 
 class SummaryReader(Reader):
@@ -204,7 +212,7 @@ class SummaryReader(Reader):
         return RecurrentMemory(summary[:, None], summary[:, None], Allow(), state)
 
     def read(
-        self, queries: Float[Tensor, "batch queries queries_width"], memory: RecurrentMemory
+        self, queries: Float[Tensor, "batch queries queries_width"], memory: RecurrentMemory, step: Step | None = None
     ) -> Float[Tensor, "batch queries width"]:
         return memory.values.expand(-1, queries.shape[1], -1)
 
@@ -227,8 +235,8 @@ class ContextDecoder(nn.Module):
         """All steps under teacher forcing, one after another because each query is the state before it."""
         gates = self.cell.project(inputs).unbind(1)
         state, hidden, contexts = memory.state, [], []
-        for step_gates in gates:
-            context = self.reader.read(self.cell.output(state)[:, None], memory)[:, 0]
+        for position, step_gates in enumerate(gates):
+            context = self.reader.read(self.cell.output(state)[:, None], memory, Step(position))[:, 0]
             state = self.cell.step(step_gates + self.context_gates(context), state)
             hidden.append(self.cell.output(state))
             contexts.append(context)
@@ -238,10 +246,10 @@ class ContextDecoder(nn.Module):
         self, inputs: Float[Tensor, "batch width inputs_width"], state: RecurrentState
     ) -> tuple[Float[Tensor, "batch width features_width"], RecurrentState]:
         """One step for every hypothesis: hypotheses are queries beside each other."""
-        context = self.reader.read(self.cell.output(state.hidden), state.memory)
+        context = self.reader.read(self.cell.output(state.hidden), state.memory, state.place)
         hidden = self.cell.step(self.cell.project(inputs) + self.context_gates(context), state.hidden)
         features = self._features(self.cell.output(hidden), inputs, context)
-        return features, replace(state, hidden=hidden)
+        return features, state.following(hidden)
 
     def _features(self, hidden: Tensor, inputs: Tensor, context: Tensor) -> Tensor:
         combined = self.combine(torch.cat([hidden, inputs.to(hidden.dtype), context.to(hidden.dtype)], dim=-1))

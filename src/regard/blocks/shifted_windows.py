@@ -22,8 +22,8 @@ from regard.core.axes import Axis
 from regard.core.classifier import ClassifierOutput
 from regard.core.dropout import dropout
 from regard.core.errors import ConfigError
+from regard.core.linear import Linear
 from regard.core.models import ModelConfig
-from regard.core.products import Linear
 from regard.layers.feed_forward import FeedForward
 from regard.layers.patches import PatchEmbedding, pad_grid
 from regard.layers.residual import PreNorm, ResidualPostNorm

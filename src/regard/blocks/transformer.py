@@ -9,7 +9,7 @@ The place of the norm is a part that is handed in (`layers.residual`), and so is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -22,6 +22,7 @@ from regard.attention.multihead import (
 )
 from regard.blocks.cache import KeyValueCache
 from regard.core.masks import Allow, allow_causal
+from regard.core.steps import Step, at_step
 from regard.layers.feed_forward import Activation, FeedForward
 from regard.layers.residual import RESIDUALS
 
@@ -115,10 +116,11 @@ class BlockState:
     memory: CrossMemory
     cache: KeyValueCache | None
     max_length: int
+    place: Step = field(default_factory=Step)
 
     def keep(self, sentences: Int[Tensor, "kept"]) -> BlockState:
         cache = None if self.cache is None else self.cache.keep(sentences)
-        return replace(self, memory=self.memory.keep(sentences), cache=cache)
+        return replace(self, memory=self.memory.keep(sentences), cache=cache, place=self.place.keep(sentences))
 
     def reorder(self, beams: Int[Tensor, "batch width"]) -> BlockState:
         return replace(self, cache=None if self.cache is None else self.cache.reorder(beams))
@@ -162,8 +164,11 @@ class DecoderBlock(nn.Module):
             context = self.attention.attend(queries, *cache.filled(), allow=allow_causal(), bias=bias)
             return context[:, 0].unflatten(0, (batch, width))
 
-        attended = self.attention_residual(inputs, attend)
-        return self._after_self_attention(attended, state.memory), replace(state, cache=cache)
+        with at_step(state.place, self.attention.mechanism.tap):
+            attended = self.attention_residual(inputs, attend)
+        with at_step(state.place, self.cross.mechanism.tap):
+            features = self._after_self_attention(attended, state.memory)
+        return features, replace(state, cache=cache, place=state.place.following())
 
     def _after_self_attention(self, inputs: Tensor, memory: CrossMemory) -> Tensor:
         informed = self.cross_residual(inputs, lambda x: self.cross(x, memory.keys, memory.values, allow=memory.allow))

@@ -19,12 +19,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attention.kernels import attend
+from regard.attention.kernels import attend, attend_to
 from regard.attention.multihead import Heads, merge_heads
 from regard.core.axes import Grid
+from regard.core.context import context_in_groups
 from regard.core.grouped import GroupedRelation
+from regard.core.linear import Linear
 from regard.core.masks import Allow
-from regard.core.products import Linear
 from regard.core.relations import DotRelation
 from regard.core.tap import Tap
 from regard.layers.patches import pad_grid
@@ -133,8 +134,18 @@ class WindowAttention(nn.Module, ABC):
         queries, keys, values = self.project(windows.cut(inputs))
         allow, bias = windows.allow(len(inputs), inputs.device), self.bias()
         rate = self.dropout_rate if self.training else 0.0
-        context = attend(queries, keys, values, allow=allow, bias=bias, scale=self.scale, dropout_rate=rate)
+        if self.tap.edited:
+            context = self._edited(windows.relation(DotRelation(queries, keys, self.scale, allow, bias)), values, rate)
+        else:
+            context = attend(queries, keys, values, allow=allow, bias=bias, scale=self.scale, dropout_rate=rate)
         if self.tap.open:
             inside = DotRelation(queries.detach(), keys.detach(), self.scale, allow, bias.detach())
-            self.tap.emit(lambda: windows.relation(inside))
+            self.tap.emit(lambda: windows.relation(inside), values, context)
         return windows.join(self.output(merge_heads(context)))
+
+    def _edited(self, grouped: GroupedRelation, values: Heads, dropout_rate: float) -> Heads:
+        """The context of what the edits leave: inside windows if they leave windows, else over the whole grid."""
+        relation = self.tap.change(grouped)
+        if isinstance(relation, GroupedRelation):
+            return attend_to(relation.inner, values, dropout_rate)
+        return context_in_groups(relation, values, grouped.query_places, grouped.key_places, dropout_rate)

@@ -17,7 +17,7 @@ def parse_recipe(
 ) -> tuple[S, RunConfig, dict[str, Any]]:
     """For commands that start with a recipe: their options, the recipe's config, and the values of its fields."""
     import_plugins(argv)
-    name, rest = first_argument(argv, "recipe", prog)
+    name, rest = first_argument(argv, "recipe", prog, options)
     if name is None:
         listed = table([(known, (recipe.__doc__ or "").strip()) for known, recipe in recipes.items()], indent="  ")
         help_text = f"{description}\n\nrecipes (each has its own options: `regard {prog} RECIPE --help`):\n{listed}"

@@ -13,7 +13,8 @@ from regard.cli.output import matrix, say, show, show_json, table
 from regard.cli.translation.look import alignment_figure, slug
 from regard.core.files import write_text
 from regard.data.embedded import DECK_PAIR
-from regard.plots import save, write_page
+from regard.explorer import write_page
+from regard.plots import save
 from regard.recipes.demo import Demo, DemoInterrupted, run_demo
 from regard.recipes.translating import Look
 from regard.training.progress import duration

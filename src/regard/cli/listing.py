@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 
@@ -12,14 +12,13 @@ from regard.attention import mechanisms
 from regard.cli.options import Shared, import_plugins, parse
 from regard.cli.output import show, show_json, table
 from regard.core.axes import axis_kinds
+from regard.core.errors import UnknownNameError
 from regard.core.models import models, sizes
 from regard.data.multi30k import LANGUAGES, TESTS
 from regard.data.tokenizers import tokenizer_kinds
 from regard.layers.positions import positions
 from regard.layers.recurrent import cells
 from regard.recipes import recipes
-
-Kind = Literal["recipes", "models", "mechanisms", "positions", "cells", "tokenizers", "datasets", "axes", "sizes"]
 
 DESCRIPTION = """What can be chosen, with a line on each.
 
@@ -33,15 +32,16 @@ examples:
 class ListOptions(Shared):
     """What to list."""
 
-    kind: tyro.conf.Positional[Annotated[Kind | None, tyro.conf.arg(metavar="KIND")]] = None
+    kind: tyro.conf.Positional[Annotated[str | None, tyro.conf.arg(metavar="KIND")]] = None
     """recipes, models, mechanisms, positions, cells, tokenizers, datasets, axes or sizes; all of them when left out."""
 
 
 def run(argv: list[str]) -> int:
     options, _ = parse(ListOptions, argv, prog="list", description=DESCRIPTION)
     import_plugins(argv)
-    kinds = [options.kind] if options.kind else list(LISTS)
-    found: dict[str, Any] = {kind: LISTS[kind]() for kind in kinds}
+    if options.kind is not None and options.kind not in LISTS:
+        raise UnknownNameError("list", options.kind, LISTS)
+    found: dict[str, Any] = {kind: make() for kind, make in LISTS.items() if options.kind in (None, kind)}
     if options.json:
         show_json(found)
         return 0
@@ -68,7 +68,7 @@ def _recipes() -> list[dict[str, Any]]:
 
 def _models() -> list[dict[str, Any]]:
     return [
-        {"name": name, "description": f"{first_line(entry.build)} ({entry.paper})", "paper": entry.paper}
+        {"name": name, "description": f"{first_line(entry.build).rstrip('.')} ({entry.paper})", "paper": entry.paper}
         for name, entry in models.items()
     ]
 
@@ -93,7 +93,7 @@ def _named(registry: Any) -> Callable[[], list[dict[str, Any]]]:
     return lambda: [{"name": name, "description": first_line(entry)} for name, entry in registry.items()]
 
 
-LISTS: dict[Kind, Callable[[], list[dict[str, Any]]]] = {
+LISTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "recipes": _recipes,
     "models": _models,
     "mechanisms": _named(mechanisms),

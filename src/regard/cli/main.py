@@ -21,6 +21,7 @@ COMMANDS = {
     "eval": ("evaluate", "measure a trained run: BLEU, chrF, alignment error rate"),
     "predict": ("predict", "translate sentences, with their alignments"),
     "look": ("look", "draw where a trained run looks"),
+    "serve": ("serve", "recordings and trained runs in the browser: ask, point, mute heads, compare"),
     "data": ("data", "what a recipe reads: sizes, lengths, vocabulary, ill-formed lines"),
     "doctor": ("doctor", "what this machine has and can do, and whether Regard works on it"),
     "demo": ("demo", "in minutes: train with and without attention, compare, draw"),
@@ -39,6 +40,7 @@ examples:
   regard demo
   regard train rnnsearch --model.width 256
   regard look RUN "The cat sleeps ."
+  regard serve RUN
   regard COMMAND --help
 
 exit codes:
@@ -84,6 +86,8 @@ def _dispatch(argv: list[str]) -> int:
         print(f"regard {regard.__version__}")
         return 0
     name, *rest = argv
+    if name.startswith("-"):
+        raise UnknownNameError("option", name, ("--help", "--version"), "Options of a command stand behind its name.")
     if name not in COMMANDS:
         raise UnknownNameError("command", name, COMMANDS, "See `regard --help`.")
     return importlib.import_module(f"regard.cli.{COMMANDS[name][0]}").run(rest)

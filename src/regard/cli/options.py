@@ -7,6 +7,7 @@ a config from the command line and one from a file are refused with the same wor
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import sys
 import traceback
@@ -21,7 +22,7 @@ import tyro
 from pydantic import ValidationError
 
 from regard.core.config import Config
-from regard.core.errors import ConfigError, RegardError
+from regard.core.errors import ConfigError, RegardError, nearest
 
 T = TypeVar("T")
 C = TypeVar("C", bound=Config)
@@ -99,13 +100,24 @@ def differences(old: Config, new: Config, prefix: str = "") -> list[str]:
     return found
 
 
-def first_argument(argv: list[str], what: str, prog: str) -> tuple[str | None, list[str]]:
-    """Splits off the first positional argument, which decides what options there are; None where help is wanted."""
+def first_argument(
+    argv: list[str], what: str, prog: str, options: type[Any] | None = None
+) -> tuple[str | None, list[str]]:
+    """Splits off the first positional argument, which decides what options there are; None where help is wanted.
+
+    Where an option stands in its place, `options` (the command's own) tells whether that was a slip of the pen.
+    """
     if argv and not argv[0].startswith("-"):
         return argv[0], argv[1:]
     if {"-h", "--help"} & set(argv):
         return None, argv
-    raise ConfigError(f"Name the {what} first: `regard {prog} {what.upper()} [options]`; see `regard {prog} --help`.")
+    own = [f"--{each.name}" for each in dataclasses.fields(options)] if options is not None else []
+    given = argv[0].partition("=")[0] if argv else ""
+    meant = nearest(given, own) if given and given not in own else None
+    raise ConfigError(
+        f"Name the {what} first: `regard {prog} {what.upper()} [options]`; see `regard {prog} --help`."
+        + (f" There is no option {given}; did you mean {meant}?" if meant else "")
+    )
 
 
 def import_plugins(argv: Sequence[str]) -> None:

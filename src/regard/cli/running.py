@@ -20,7 +20,7 @@ def parse_run(
     These are `decoding`, for a task that searches, and `data`, where they are asked for.
     """
     import_plugins(argv)
-    place, rest = first_argument(argv, "run", prog)
+    place, rest = first_argument(argv, "run", prog, options)
     if place is None:
         parse(options, rest, prog=f"{prog} RUN", description=description)
         raise AssertionError("--help ends the program")

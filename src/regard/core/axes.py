@@ -8,6 +8,7 @@ An axis belongs to one example (one sentence, one picture); a recording holds a 
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +25,10 @@ class Axis(ABC):
 
     kind: ClassVar[str]
     unit: ClassVar[str]
+    space: ClassVar[str | None] = None
+    """In what the positions have places: "line" (of this axis only), "time", "picture", "volume", or in nothing."""
+    space_unit: ClassVar[str] = ""
+    """In what distances in that space are measured."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -35,6 +40,10 @@ class Axis(ABC):
 
     def labels(self) -> list[str]:
         return [self.label(position) for position in range(len(self))]
+
+    def coordinates(self) -> list[tuple[float, ...]]:
+        """Where each position is, in `space_unit`; NaN for one that is nowhere. Only for axes that have a space."""
+        return [(float(position),) for position in range(len(self))]
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, **dataclasses.asdict(self)}  # type: ignore[call-overload]
@@ -59,6 +68,8 @@ class Text(Axis):
 
     kind = "text"
     unit = "tokens"
+    space = "line"
+    space_unit = "tokens"
     tokens: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -75,6 +86,8 @@ class Grid(Axis):
 
     kind = "grid"
     unit = "pixels"
+    space = "picture"
+    space_unit = "pixels"
     rows: int
     columns: int
     image_height: int
@@ -98,6 +111,14 @@ class Grid(Axis):
         height, width = self.image_height / self.rows, self.image_width / self.columns
         return column * width, row * height, (column + 1) * width, (row + 1) * height
 
+    def coordinates(self) -> list[tuple[float, ...]]:
+        """The centres of the patches; an extra token is nowhere."""
+        height, width = self.image_height / self.rows, self.image_width / self.columns
+        nowhere: list[tuple[float, ...]] = [(math.nan, math.nan)] * len(self.extras)
+        return nowhere + [
+            ((column + 0.5) * width, (row + 0.5) * height) for row in range(self.rows) for column in range(self.columns)
+        ]
+
 
 @axis_kinds.register("volume")
 @dataclass(frozen=True)
@@ -106,6 +127,8 @@ class Volume(Axis):
 
     kind = "volume"
     unit = "voxels"
+    space = "volume"
+    space_unit = "voxels"
     depth: int
     rows: int
     columns: int
@@ -118,6 +141,15 @@ class Volume(Axis):
         row, column = divmod(within, self.columns)
         return f"{slice_},{row},{column}"
 
+    def coordinates(self) -> list[tuple[float, ...]]:
+        """Slice, row and column, as places of this grid."""
+        return [
+            (float(slice_), float(row), float(column))
+            for slice_ in range(self.depth)
+            for row in range(self.rows)
+            for column in range(self.columns)
+        ]
+
 
 @axis_kinds.register("frames")
 @dataclass(frozen=True)
@@ -126,6 +158,8 @@ class Frames(Axis):
 
     kind = "frames"
     unit = "seconds"
+    space = "time"
+    space_unit = "seconds"
     count: int
     seconds: float
 
@@ -135,6 +169,10 @@ class Frames(Axis):
     def label(self, position: int) -> str:
         return f"{position * self.seconds:.2f} s"
 
+    def coordinates(self) -> list[tuple[float, ...]]:
+        """The middle of each step."""
+        return [((position + 0.5) * self.seconds,) for position in range(self.count)]
+
 
 @axis_kinds.register("series")
 @dataclass(frozen=True)
@@ -143,6 +181,8 @@ class Series(Axis):
 
     kind = "series"
     unit = "observations"
+    space = "line"
+    space_unit = "observations"
     dates: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -159,6 +199,8 @@ class Boxes(Axis):
 
     kind = "boxes"
     unit = "boxes"
+    space = "picture"
+    space_unit = "pixels"
     names: tuple[str, ...]
     corners: tuple[tuple[float, float, float, float], ...] = ()
 
@@ -170,6 +212,12 @@ class Boxes(Axis):
 
     def label(self, position: int) -> str:
         return self.names[position]
+
+    def coordinates(self) -> list[tuple[float, ...]]:
+        """The centres of the boxes; before they are predicted they are nowhere."""
+        if not self.corners:
+            return [(math.nan, math.nan)] * len(self)
+        return [((left + right) / 2, (top + bottom) / 2) for left, top, right, bottom in self.corners]
 
 
 @axis_kinds.register("slots")

@@ -39,6 +39,10 @@ class RecordingError(RegardError):
     """A recording that would be incomplete or cannot be read."""
 
 
+class EditError(RegardError):
+    """An edit that names what a model does not have, that does not fit, or that had no effect."""
+
+
 class TrainingError(RegardError):
     """A training run that cannot go on, such as one whose loss is not finite."""
 

@@ -69,6 +69,25 @@ class GroupedRelation(Relation):
         groups = torch.arange(self.groups, device=self.query_places.device)
         return replace(self, inner=self.inner.select(self._rows_of(examples, groups)))
 
+    @property
+    def separable(self) -> bool:  # type: ignore[override]
+        return self.inner.separable
+
+    def select_heads(self, heads: Int[Tensor, "kept"]) -> GroupedRelation:
+        return replace(self, inner=self.inner.select_heads(heads))
+
+    @property
+    def value_norms(self) -> Float[Tensor, "batch groups keys"] | None:  # type: ignore[override]
+        """By place; where several keys share one (padding), the longest, as it is shown by one number."""
+        norms = self.inner.value_norms
+        if norms is None:
+            return None
+        inside = norms.unflatten(0, (self.batch, self.groups)).transpose(1, 2).flatten(2).float()
+        places = self.key_places.flatten()
+        spread = inside.new_zeros(*inside.shape[:2], self.keys)
+        used = places.clamp(min=0).expand(inside.shape)
+        return spread.scatter_reduce_(2, used, inside * (places >= 0), "amax")
+
     def joined(self, later: Sequence[GroupedRelation]) -> GroupedRelation:
         raise RecordingError("Relations inside groups cannot be joined step by step.")
 

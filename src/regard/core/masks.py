@@ -26,7 +26,7 @@ class Allow:
     keys: Bool[Tensor, "batch keys"] | None = None
     causal: bool = False
     window: int | None = None
-    pairs: Bool[Tensor, "*broadcast queries keys"] | None = None
+    pairs: Bool[Tensor, "*broadcast #queries #keys"] | None = None
 
     def __and__(self, other: Allow | None) -> Allow:
         if other is None:
@@ -47,6 +47,12 @@ class Allow:
     @property
     def only_causal(self) -> bool:
         return self.causal and self.keys is None and self.window is None and self.pairs is None
+
+    @property
+    def of_heads(self) -> Bool[Tensor, "batch_or_1 heads_or_1 1 1"] | None:
+        """The pairs, where they say no more than which heads attend at all."""
+        pairs = self.pairs
+        return pairs if pairs is not None and pairs.dim() == 4 and pairs.shape[2:] == (1, 1) else None
 
     def simplified(self, num_queries: int) -> Allow:
         """Without the causal condition where it excludes nothing: one query at the end sees all keys."""

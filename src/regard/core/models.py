@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
+from pydantic import model_validator
 from torch import nn
 
 from regard.core.config import Config
@@ -21,9 +22,21 @@ Family = Literal["translator", "classifier"]
 
 
 class ModelConfig(Config):
-    """Base of the models' configs; `kind` is the name in the registry, so that a saved config finds its model."""
+    """Base of the models' configs; `kind` is the name in the registry, so that a saved config finds its model.
+
+    Whole numbers in it are sizes and counts, at least 1; what is called `_rate` is a probability below 1.
+    """
 
     kind: str
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> Self:
+        for name, value in self:
+            if isinstance(value, int) and not isinstance(value, bool) and value < 1:
+                raise ValueError(f"{name} is {value}, but it has to be at least 1")
+            if name.endswith("_rate") and not 0 <= value < 1:
+                raise ValueError(f"{name} is {value}, but it is a probability: at least 0 and below 1")
+        return self
 
 
 @dataclass(frozen=True)

@@ -1,86 +1,133 @@
-"""Linear maps in float32 at the speed that the processor has.
+"""A relation times something, without its matrix: what queries get of keys, and what keys get of queries.
 
-torch gives float32 products on a CPU to MKL, which on processors that are not Intel's uses half of an AVX-512 unit.
-oneDNN, which torch carries as well, uses all of it: measured on an AMD EPYC with one thread, 255 against 112 GFLOP/s
-for 1,024 rows of 256 numbers. It computes in plain float32 too; only the order of the additions differs.
+    spread_values  A F    every query's weighted mean of what stands at the keys
+    pull           r A    every key's share of what stands at the queries
+    row_sums       A 1    one, or zero for a query without any allowed key
 
-Everything else (bfloat16, autocast, other devices, small products, compiled or transformed functions) is torch's own.
+Each form does it by what it keeps: sparse ones in the order of their entries, grouped ones inside their groups, all
+others a block of rows at a time.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from functools import singledispatch
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
-# Below this many multiplications oneDNN's preparations take longer than the product: 10 microseconds.
-MIN_MULTIPLICATIONS = 1 << 21
+from regard.core.grouped import GroupedRelation
+from regard.core.relations import DotRelation, Relation, SparseRelation
 
-_PLAIN = (Tensor, nn.Parameter)
-_AVAILABLE = (
-    torch.backends.mkldnn.is_available()
-    and torch.backends.cpu.get_cpu_capability() == "AVX512"
-    and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-)
+Rows = Float[Tensor, "batch #heads vectors queries"]
+Pulled = Float[Tensor, "batch heads vectors keys"]
+Features = Float[Tensor, "batch #heads keys width"]
+Means = Float[Tensor, "batch heads queries width"]
 
 
-def linear(
-    inputs: Float[Tensor, "*batch inputs"], weight: Float[Tensor, "outputs inputs"], bias: Tensor | None = None
-) -> Float[Tensor, "*batch outputs"]:
-    """inputs weight^T + bias, as `torch.nn.functional.linear`, with gradients of any order."""
-    if not _suits_onednn(inputs, weight):
-        return F.linear(inputs, weight, bias)
-    tensors = (inputs, weight) if bias is None else (inputs, weight, bias)
-    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        return _Linear.apply(inputs, weight, bias)
-    return _onednn(inputs, weight, bias)
+@singledispatch
+def pull(relation: Relation, rows: Rows) -> Pulled:
+    """rows A: each vector over the queries becomes one over the keys; heads may share their vectors."""
+    pulled = rows.new_zeros(relation.batch, relation.heads, rows.shape[2], relation.num_keys)
+    shared = rows.expand(-1, relation.heads, -1, -1)
+    for examples, heads, part in relation.pieces():
+        mine = shared[examples, heads]
+        for start, weights in part.blocks():
+            pulled[examples, heads] += mine[..., start : start + weights.shape[2]] @ weights.to(rows.dtype)
+    return pulled
 
 
-class Linear(nn.Linear):
-    """torch's linear layer, computed by `linear`."""
-
-    def forward(self, input: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
-        return linear(input, self.weight, self.bias)
-
-
-class _Linear(torch.autograd.Function):
-    """Both gradients are linear maps again, of transposed matrices."""
-
-    @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.save_for_backward(inputs, weight)
-        return _onednn(inputs, weight, bias)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        inputs, weight = ctx.saved_tensors
-        for_inputs, for_weight, for_bias = ctx.needs_input_grad
-        rows = gradient.flatten(0, -2)
-        return (
-            linear(gradient, weight.t()) if for_inputs else None,
-            linear(rows.t(), inputs.flatten(0, -2).t()) if for_weight else None,
-            rows.sum(dim=0) if for_bias else None,
-        )
+@pull.register
+def _(relation: SparseRelation, rows: Rows) -> Pulled:
+    indices, values = relation.indices.long(), relation.values.to(rows.dtype) * (relation.indices >= 0)
+    spread = rows.expand(-1, relation.heads, -1, -1)[..., None] * values[:, :, None]
+    pulled = rows.new_zeros(*spread.shape[:3], relation.keys)
+    where = indices.clamp(min=0)[:, :, None].expand(spread.shape)
+    return pulled.scatter_add_(3, where.flatten(3), spread.flatten(3))
 
 
-def _onednn(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    return torch.ops.mkldnn._linear_pointwise(inputs, weight, bias, "none", [], "")
+@pull.register
+def _(relation: GroupedRelation, rows: Rows) -> Pulled:
+    groups = relation.groups
+    inside = _gather(rows, relation.query_places)
+    found = pull(relation.inner, inside.transpose(1, 3).transpose(2, 3).flatten(0, 1))
+    found = found.unflatten(0, (relation.batch, groups)).movedim(1, 3).flatten(3)
+    places = relation.key_places.flatten()
+    pulled = rows.new_zeros(*found.shape[:3], relation.keys)
+    return pulled.scatter_add_(3, places.clamp(min=0).expand(found.shape), found * (places >= 0))
 
 
-def _suits_onednn(inputs: Tensor, weight: Tensor) -> bool:
-    return (
-        _AVAILABLE
-        and inputs.dtype == weight.dtype == torch.float32
-        and inputs.device.type == weight.device.type == "cpu"
-        and inputs.numel() * weight.shape[0] >= MIN_MULTIPLICATIONS
-        and inputs.dim() > 1
-        and type(inputs) in _PLAIN  # not sharded, nor anything else that has ideas of its own
-        and type(weight) in _PLAIN
-        and torch.backends.mkldnn.enabled
-        and not torch.is_autocast_enabled("cpu")
-        and not torch.compiler.is_compiling()
-        and not torch._C._are_functorch_transforms_active()
-    )
+@singledispatch
+def spread_values(relation: Relation, features: Features) -> Means:
+    """A features: each query's weighted sum of what stands at the keys; heads may share it."""
+    shared = features.expand(-1, relation.heads, -1, -1)
+    means = features.new_zeros(relation.batch, relation.heads, relation.num_queries, features.shape[3])
+    for examples, heads, part in relation.pieces():
+        for start, weights in part.blocks():
+            stop = start + weights.shape[2]
+            means[examples, heads, start:stop] = weights.to(features.dtype) @ shared[examples, heads]
+    return means
+
+
+@spread_values.register
+def _(relation: SparseRelation, features: Features) -> Means:
+    indices, values = relation.indices.long(), relation.values.to(features.dtype) * (relation.indices >= 0)
+    shared = features.expand(-1, relation.heads, -1, -1)
+    means = features.new_zeros(*indices.shape[:3], features.shape[3])
+    for place in range(indices.shape[3]):
+        where = indices[..., place, None].clamp(min=0).expand(*indices.shape[:3], features.shape[3])
+        means += values[..., place, None] * shared.gather(2, where)
+    return means
+
+
+@spread_values.register
+def _(relation: GroupedRelation, features: Features) -> Means:
+    inside = _gather(features.transpose(2, 3), relation.key_places).movedim(3, 1).transpose(3, 4).flatten(0, 1)
+    found = spread_values(relation.inner, inside).unflatten(0, (relation.batch, relation.groups))
+    found = found.movedim(1, 2).flatten(2, 3)
+    places = relation.query_places.flatten()
+    means = features.new_zeros(*found.shape[:2], relation.queries, found.shape[3])
+    where = places.clamp(min=0)[:, None].expand(found.shape)
+    return means.scatter_add_(2, where, found * (places >= 0)[:, None])
+
+
+@singledispatch
+def row_sums(relation: Relation) -> Float[Tensor, "batch heads queries"]:
+    """How much each query attends to all keys together."""
+    sums = torch.zeros(relation.shape[:3])
+    for examples, heads, part in relation.pieces():
+        for start, weights in part.blocks():
+            sums[examples, heads, start : start + weights.shape[2]] = weights.sum(dim=-1).to(sums.device)
+    return sums
+
+
+@row_sums.register
+def _(relation: DotRelation) -> Float[Tensor, "batch heads queries"]:
+    """A softmax sums to one where it has any key."""
+    sums = relation.queries.new_ones(relation.shape[:3], dtype=torch.float32)
+    step = max(1, (1 << 22) // max(1, relation.batch * relation.num_keys))
+    for start in range(0, relation.num_queries, step):
+        stop = min(start + step, relation.num_queries)
+        allow = relation.allow.block(start, stop, relation.num_queries, relation.num_keys, sums.device)
+        if allow is not None:
+            sums[:, :, start:stop] *= allow.any(dim=-1)
+    return sums
+
+
+@row_sums.register
+def _(relation: SparseRelation) -> Float[Tensor, "batch heads queries"]:
+    return (relation.values.float() * (relation.indices >= 0)).sum(dim=-1)
+
+
+@row_sums.register
+def _(relation: GroupedRelation) -> Float[Tensor, "batch heads queries"]:
+    everywhere = torch.ones(relation.batch, 1, relation.keys, 1, device=relation.query_places.device)
+    return spread_values(relation, everywhere)[..., 0]
+
+
+def _gather(
+    values: Float[Tensor, "batch heads vectors positions"], places: Tensor
+) -> Float[Tensor, "batch heads vectors groups members"]:
+    """What stands at each place of each group; zero where there is none."""
+    found = values[..., places.clamp(min=0).flatten()] * (places >= 0).flatten()
+    return found.unflatten(-1, places.shape)

@@ -26,8 +26,8 @@ from regard.core.bias import OffsetBias
 from regard.core.errors import RecordingError
 from regard.core.masks import Allow
 
-# A block of this many weights is made at once: 16 MB in float32.
-_BLOCK_WEIGHTS = 1 << 22
+# A block of this many weights is made at once: 1 MB in float32, which stays in a processor's cache.
+_BLOCK_WEIGHTS = 1 << 18
 
 
 class Relation(ABC):
@@ -38,6 +38,10 @@ class Relation(ABC):
     heads: int
     num_queries: int
     num_keys: int
+    value_norms: Float[Tensor, "batch #groups keys"] | None = None
+    """How long the value of each key is, where that was recorded; groups of heads may share values."""
+    separable: ClassVar[bool] = False
+    """Whether heads can be selected."""
 
     @abstractmethod
     def rows(self, start: int, stop: int) -> Float[Tensor, "batch heads rows keys"]:
@@ -46,6 +50,10 @@ class Relation(ABC):
     @abstractmethod
     def select(self, examples: Int[Tensor, "kept"]) -> Self:
         """The same relation for some examples of the batch."""
+
+    def select_heads(self, heads: Int[Tensor, "kept"]) -> Self:
+        """The same relation for some of the heads; only for forms that keep them apart (`separable`)."""
+        raise NotImplementedError(f"the heads of {type(self).__name__} are not kept apart")
 
     @abstractmethod
     def joined(self, later: Sequence[Self]) -> Self:
@@ -74,6 +82,25 @@ class Relation(ABC):
         """The whole map; mind its size."""
         return self.rows(0, self.num_queries)
 
+    def pieces(self) -> Iterator[tuple[slice, slice, Self]]:
+        """The relation in parts, each with its examples and heads: one head of one example where maps are large.
+
+        A block of rows of such a part stays in the cache while all that is asked of it is computed.
+        """
+        if self.batch * self.heads * self.num_queries * self.num_keys <= _BLOCK_WEIGHTS:
+            yield slice(None), slice(None), self
+            return
+        for example in range(self.batch):
+            one = self.select(torch.tensor([example])) if self.batch > 1 else self
+            for heads, part in one.by_head():
+                yield slice(example, example + 1), heads, part
+
+    def by_head(self) -> list[tuple[slice, Self]]:
+        """Each head by itself, or all together where they are not kept apart."""
+        if not self.separable:
+            return [(slice(None), self)]
+        return [(slice(head, head + 1), self.select_heads(torch.tensor([head]))) for head in range(self.heads)]
+
     @property
     def nbytes(self) -> int:
         """Memory of what is kept."""
@@ -89,11 +116,13 @@ class DotRelation(Relation):
     """softmax(scale * queries keys^T + bias), never written out. Heads may share keys in groups."""
 
     form = "dot"
+    separable = True
     queries: Float[Tensor, "batch heads queries width"]
     keys: Float[Tensor, "batch groups keys width"]
     scale: float
     allow: Allow = field(default_factory=Allow)
     bias: OffsetBias | Float[Tensor, "#batch #heads queries keys"] | None = None
+    value_norms: Float[Tensor, "batch #groups keys"] | None = field(default=None, kw_only=True)
 
     @property
     def batch(self) -> int:  # type: ignore[override]
@@ -112,29 +141,63 @@ class DotRelation(Relation):
         return self.keys.shape[2]
 
     def rows(self, start: int, stop: int) -> Float[Tensor, "batch heads rows keys"]:
+        return masked_softmax(*self.scores(start, stop))
+
+    def scores(self, start: int, stop: int) -> tuple[Float[Tensor, "batch heads rows keys"], Tensor | None]:
+        """What stands in the softmax for queries `start` to `stop`, with the mask of what is allowed."""
         queries = self.queries[:, :, start:stop].float()
-        keys = self.keys.float()
-        if keys.shape[1] != queries.shape[1]:
-            keys = keys.repeat_interleave(queries.shape[1] // keys.shape[1], dim=1)
-        scores = self.scale * queries @ keys.transpose(-1, -2)
+        keys = spread(self.keys.float(), self.heads)
+        scores = self.bias_scores(self.scale * queries @ keys.transpose(-1, -2), start, stop)
+        return scores, self.allow.block(start, stop, self.num_queries, self.num_keys, scores.device)
+
+    def bias_scores(
+        self, scores: Float[Tensor, "batch heads rows keys"], start: int, stop: int
+    ) -> Float[Tensor, "batch heads rows keys"]:
+        """The same tensor, with the bias of these rows added to it."""
         if isinstance(self.bias, OffsetBias):
-            scores = scores + self.bias.block(start, stop, self.num_queries, self.num_keys)
+            scores += self.bias.block(start, stop, self.num_queries, self.num_keys)
         elif self.bias is not None:
-            scores = scores + self.bias[:, :, start:stop].float()
-        allow = self.allow.block(start, stop, self.num_queries, self.num_keys, scores.device)
-        return masked_softmax(scores, allow)
+            scores += self.bias[:, :, start:stop]
+        return scores
+
+    def blocks(self) -> Iterator[tuple[int, Float[Tensor, "batch heads rows keys"]]]:
+        """All rows, in blocks; keys are made float32 once for all of them."""
+        whole = replace(self, queries=self.queries.float(), keys=spread(self.keys.float(), self.heads))
+        yield from Relation.blocks(whole)
 
     def select(self, examples: Int[Tensor, "kept"]) -> DotRelation:
         bias = self.bias
         if isinstance(bias, Tensor) and bias.shape[0] > 1:
             bias = bias[examples]
         return replace(
-            self, queries=self.queries[examples], keys=self.keys[examples], allow=self.allow.select(examples), bias=bias
+            self,
+            queries=self.queries[examples],
+            keys=self.keys[examples],
+            allow=self.allow.select(examples),
+            bias=bias,
+            value_norms=None if self.value_norms is None else self.value_norms[examples],
+        )
+
+    def select_heads(self, heads: Int[Tensor, "kept"]) -> DotRelation:
+        bias, pairs = self.bias, self.allow.pairs
+        if isinstance(bias, OffsetBias):
+            bias = OffsetBias(bias.values[heads])
+        elif bias is not None and bias.shape[1] > 1:
+            bias = bias[:, heads]
+        if pairs is not None and pairs.dim() == 4 and pairs.shape[1] > 1:
+            pairs = pairs[:, heads]
+        return replace(
+            self,
+            queries=self.queries[:, heads],
+            keys=self.keys[:, heads // (self.heads // self.keys.shape[1])],
+            allow=replace(self.allow, pairs=pairs),
+            bias=bias,
+            value_norms=_of_heads(self.value_norms, heads, self.heads),
         )
 
     def joined(self, later: Sequence[DotRelation]) -> DotRelation:
         steps = (self, *later)
-        if any(step.bias is not None or step.allow.pairs is not None for step in steps):
+        if any(step.bias is not None or not _same_pairs(step.allow, self.allow) for step in steps):
             raise RecordingError("Relations with a bias or with pairs of their own cannot be joined step by step.")
         return replace(later[-1], queries=torch.cat([step.queries for step in steps], dim=2))
 
@@ -148,7 +211,7 @@ class DotRelation(Relation):
             kept["bias_offsets"] = self.bias.values
         elif self.bias is not None:
             kept["bias"] = self.bias
-        return kept
+        return _with_norms(kept, self.value_norms)
 
     def fields(self) -> dict[str, Any]:
         return {"scale": self.scale, "causal": self.allow.causal, "window": self.allow.window}
@@ -163,7 +226,8 @@ class DotRelation(Relation):
         )
         offsets = tensors.get("bias_offsets")
         bias = OffsetBias(offsets) if offsets is not None else tensors.get("bias")
-        return DotRelation(tensors["queries"], tensors["keys"], fields["scale"], allow, bias)
+        norms = tensors.get("value_norms")
+        return DotRelation(tensors["queries"], tensors["keys"], fields["scale"], allow, bias, value_norms=norms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +235,9 @@ class DenseRelation(Relation):
     """Weights as they were computed."""
 
     form = "dense"
+    separable = True
     dense: Float[Tensor, "batch heads queries keys"]
+    value_norms: Float[Tensor, "batch #groups keys"] | None = field(default=None, kw_only=True)
 
     @property
     def batch(self) -> int:  # type: ignore[override]
@@ -193,19 +259,23 @@ class DenseRelation(Relation):
         return self.dense[:, :, start:stop].float()
 
     def select(self, examples: Int[Tensor, "kept"]) -> DenseRelation:
-        return DenseRelation(self.dense[examples])
+        norms = None if self.value_norms is None else self.value_norms[examples]
+        return DenseRelation(self.dense[examples], value_norms=norms)
+
+    def select_heads(self, heads: Int[Tensor, "kept"]) -> DenseRelation:
+        return DenseRelation(self.dense[:, heads], value_norms=_of_heads(self.value_norms, heads, self.heads))
 
     def joined(self, later: Sequence[DenseRelation]) -> DenseRelation:
         num_keys = later[-1].num_keys
         steps = [torch.nn.functional.pad(step.dense, (0, num_keys - step.num_keys)) for step in (self, *later)]
-        return DenseRelation(torch.cat(steps, dim=2))
+        return DenseRelation(torch.cat(steps, dim=2), value_norms=later[-1].value_norms)
 
     def tensors(self) -> dict[str, Tensor]:
-        return {"weights": self.dense}
+        return _with_norms({"weights": self.dense}, self.value_norms)
 
     @staticmethod
     def restore(tensors: Mapping[str, Tensor], fields: Mapping[str, Any]) -> DenseRelation:
-        return DenseRelation(tensors["weights"])
+        return DenseRelation(tensors["weights"], value_norms=tensors.get("value_norms"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,9 +283,11 @@ class SparseRelation(Relation):
     """For each query the few keys it attends to; a key index of -1 is an unused place."""
 
     form = "sparse"
+    separable = True
     indices: Int[Tensor, "batch heads queries places"]
     values: Float[Tensor, "batch heads queries places"]
     keys: int
+    value_norms: Float[Tensor, "batch #groups keys"] | None = field(default=None, kw_only=True)
 
     @property
     def batch(self) -> int:  # type: ignore[override]
@@ -241,22 +313,36 @@ class SparseRelation(Relation):
         return weights.scatter_add_(3, indices.clamp(min=0), values)
 
     def select(self, examples: Int[Tensor, "kept"]) -> SparseRelation:
-        return replace(self, indices=self.indices[examples], values=self.values[examples])
+        norms = None if self.value_norms is None else self.value_norms[examples]
+        return SparseRelation(self.indices[examples], self.values[examples], self.keys, value_norms=norms)
+
+    def select_heads(self, heads: Int[Tensor, "kept"]) -> SparseRelation:
+        norms = _of_heads(self.value_norms, heads, self.heads)
+        return SparseRelation(self.indices[:, heads], self.values[:, heads], self.keys, value_norms=norms)
 
     def joined(self, later: Sequence[SparseRelation]) -> SparseRelation:
         steps = (self, *later)
         indices = torch.cat([step.indices for step in steps], dim=2)
-        return SparseRelation(indices, torch.cat([step.values for step in steps], dim=2), later[-1].keys)
+        values = torch.cat([step.values for step in steps], dim=2)
+        return SparseRelation(indices, values, later[-1].keys, value_norms=later[-1].value_norms)
 
     def tensors(self) -> dict[str, Tensor]:
-        return {"indices": self.indices, "values": self.values}
+        return _with_norms({"indices": self.indices, "values": self.values}, self.value_norms)
 
     def fields(self) -> dict[str, Any]:
         return {"keys": self.keys}
 
     @staticmethod
     def restore(tensors: Mapping[str, Tensor], fields: Mapping[str, Any]) -> SparseRelation:
-        return SparseRelation(tensors["indices"], tensors["values"], fields["keys"])
+        norms = tensors.get("value_norms")
+        return SparseRelation(tensors["indices"], tensors["values"], fields["keys"], value_norms=norms)
+
+
+def _same_pairs(one: Allow, other: Allow) -> bool:
+    """No pairs at all, or the same whole heads that look at nothing."""
+    if one.pairs is None or other.pairs is None:
+        return one.pairs is other.pairs
+    return one.of_heads is not None and other.of_heads is not None and torch.equal(one.of_heads, other.of_heads)
 
 
 FORMS: dict[str, type[Relation]] = {form.form: form for form in (DotRelation, DenseRelation, SparseRelation)}
@@ -271,6 +357,20 @@ def masked_softmax(scores: Float[Tensor, "*batch keys"], allow: Tensor | None) -
         return scores.softmax(dim=-1)
     lowest = torch.finfo(scores.dtype).min
     return scores.masked_fill(~allow, lowest).softmax(dim=-1).masked_fill(~allow, 0.0)
+
+
+def spread(grouped: Float[Tensor, "batch groups *rest"], heads: int) -> Float[Tensor, "batch heads *rest"]:
+    """What groups of heads share, once for each head."""
+    groups = grouped.shape[1]
+    return grouped if groups == heads else grouped.repeat_interleave(heads // groups, dim=1)
+
+
+def _of_heads(norms: Tensor | None, heads: Tensor, num_heads: int) -> Tensor | None:
+    return None if norms is None else norms[:, heads // (num_heads // norms.shape[1])]
+
+
+def _with_norms(kept: dict[str, Tensor], norms: Tensor | None) -> dict[str, Tensor]:
+    return kept if norms is None else {**kept, "value_norms": norms}
 
 
 # The form that is made of others stands in a file of its own and adds itself to `FORMS`, whichever is imported first.

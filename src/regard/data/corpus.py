@@ -77,9 +77,14 @@ def load_corpus(
     tokenizers: Tokenizers | None = None,
     *,
     parts: Sequence[Part] = PARTS,
+    keep_texts: Sequence[Part] = ("valid", "test"),
     progress: Progress | None = None,
 ) -> ParallelCorpus:
-    """The corpus that `config` describes; `progress` is told now and then how far a long reading is."""
+    """The corpus that `config` describes; `progress` is told now and then how far a long reading is.
+
+    `keep_texts` names the parts whose sentences are kept beside their ids, to measure on; the embedded corpus
+    keeps all of them.
+    """
     assert set(parts) <= set(PARTS)
     if tokenizers is not None and config.joint and tokenizers[0].fingerprint != tokenizers[1].fingerprint:
         raise CheckpointError("A joint vocabulary was asked for, but the source and target tokenizers differ.")
@@ -110,7 +115,7 @@ def load_corpus(
             name=str(readers[part].paths),
             on_bad=config.on_bad,
             max_tokens=config.max_tokens,
-            keep_texts=part != "train",
+            keep_texts=part in keep_texts,
             progress=progress,
         )
         for part in parts

@@ -54,7 +54,9 @@ class ReadReport:
     def add(self, problem: Problem, on_bad: OnBad) -> None:
         """Counts a problem, or raises it where the user wants ill-formed lines refused."""
         if on_bad == "refuse":
-            raise DataError(f"{problem}. Correct the file, or let such lines be skipped and counted (on_bad: skip).")
+            raise DataError(
+                f"{problem}. Correct the file, or let such lines be skipped and counted (`--data.on-bad skip`)."
+            )
         assert problem.kind in KINDS
         self.skipped[problem.kind] = self.skipped.get(problem.kind, 0) + 1
         examples = self.examples.setdefault(problem.kind, [])

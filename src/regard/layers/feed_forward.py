@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.core.dropout import dropout
-from regard.core.products import Linear
+from regard.core.linear import Linear
 
 Activation = Literal["relu", "gelu", "silu"]
 

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard.core.products import Linear
+from regard.core.linear import Linear
 from regard.core.registry import Registry
 
 cells: Registry[type[RecurrentCell]] = Registry("recurrent cell")

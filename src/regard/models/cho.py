@@ -28,8 +28,8 @@ from regard.blocks.recurrent import (
 )
 from regard.core.dropout import dropout
 from regard.core.errors import ConfigError
+from regard.core.linear import Linear
 from regard.core.models import ModelConfig, ModelEntry, models
-from regard.core.products import Linear
 from regard.core.seq2seq import Seq2SeqOutput
 from regard.core.special import PAD
 from regard.layers.embedding import initialise_embeddings
@@ -70,7 +70,7 @@ class ChoEncoderDecoder(nn.Module):
         self.decoder = ContextDecoder(
             SummaryReader(), config.cell, config.embedding_width, config.width, config.width, config.embedding_width
         )
-        self.readout = Linear(config.embedding_width, target_vocabulary)
+        self.readout: nn.Linear = Linear(config.embedding_width, target_vocabulary)
         initialise_embeddings(self.source_embedding, self.target_embedding)
         if config.tied:
             self.readout.weight = self.target_embedding.weight

@@ -25,10 +25,11 @@ from torch import Tensor, nn
 
 from regard.blocks.recurrent import AttentionReader, RecurrentMemory, RecurrentStack, RecurrentState
 from regard.core.dropout import dropout
+from regard.core.linear import Linear
 from regard.core.models import ModelConfig, ModelEntry, models
-from regard.core.products import Linear
 from regard.core.seq2seq import Seq2SeqOutput
 from regard.core.special import PAD
+from regard.core.steps import Step
 from regard.layers.embedding import initialise_embeddings
 
 
@@ -67,7 +68,7 @@ class Luong(nn.Module):
             config.attention, config.width, config.width, config.width, config.attention_dropout_rate
         )
         self.combine = Linear(2 * config.width, config.width, bias=False)
-        self.readout = Linear(config.width, target_vocabulary)
+        self.readout: nn.Linear = Linear(config.width, target_vocabulary)
         initialise_embeddings(self.source_embedding, self.target_embedding)
 
     def forward(self, source: Int[Tensor, "batch sources"], target: Int[Tensor, "batch targets"]) -> Seq2SeqOutput:
@@ -88,12 +89,12 @@ class Luong(nn.Module):
         self, tokens: Int[Tensor, "batch width"], state: RecurrentState
     ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
         outputs, hidden = self.decoder.step(self._dropped(self.target_embedding(tokens)), state.hidden)
-        return self._attended(outputs, state.memory), RecurrentState(state.memory, hidden)
+        return self._attended(outputs, state.memory, state.place), state.following(hidden)
 
     def _attended(
-        self, hidden: Float[Tensor, "batch targets width"], memory: RecurrentMemory
+        self, hidden: Float[Tensor, "batch targets width"], memory: RecurrentMemory, step: Step | None = None
     ) -> Float[Tensor, "batch targets width"]:
-        context = self.reader.read(hidden, memory)
+        context = self.reader.read(hidden, memory, step)
         combined = torch.tanh(self.combine(torch.cat([hidden, context.to(hidden.dtype)], dim=-1)))
         return self._dropped(combined)
 

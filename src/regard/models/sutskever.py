@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from regard.blocks.recurrent import RecurrentMemory, RecurrentStack, RecurrentState
 from regard.core.dropout import dropout
+from regard.core.linear import Linear
 from regard.core.masks import Allow
 from regard.core.models import ModelConfig, ModelEntry, models
-from regard.core.products import Linear
 from regard.core.seq2seq import Seq2SeqOutput
 from regard.core.special import PAD
 from regard.layers.embedding import initialise_embeddings
@@ -52,7 +52,7 @@ class Sutskever(nn.Module):
         self.target_embedding = nn.Embedding(target_vocabulary, config.embedding_width)
         self.encoder = RecurrentStack(*sizes)
         self.decoder = RecurrentStack(*sizes)
-        self.readout = Linear(config.width, target_vocabulary)
+        self.readout: nn.Linear = Linear(config.width, target_vocabulary)
         initialise_embeddings(self.source_embedding, self.target_embedding)
 
     def forward(self, source: Int[Tensor, "batch sources"], target: Int[Tensor, "batch targets"]) -> Seq2SeqOutput:
@@ -76,7 +76,7 @@ class Sutskever(nn.Module):
     ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
         inputs = self._dropped(self.target_embedding(tokens))
         features, hidden = self.decoder.step(inputs, state.hidden)
-        return self._dropped(features), RecurrentState(state.memory, hidden)
+        return self._dropped(features), state.following(hidden)
 
     def _dropped(self, inputs: Tensor) -> Tensor:
         return dropout(inputs, self.dropout_rate, self.training)

@@ -23,8 +23,8 @@ from torch import Tensor, nn
 from regard.attention.multihead import Heads, head_size, split_heads
 from regard.blocks.shifted_windows import PatchMerging, ShiftedWindowConfig, ShiftedWindowTransformer
 from regard.blocks.windows import WindowAttention
+from regard.core.linear import Linear
 from regard.core.models import ModelEntry, models, sizes
-from regard.core.products import Linear
 from regard.layers.grid_positions import offset_bias
 from regard.layers.residual import PreNorm
 

@@ -25,9 +25,9 @@ from torch import Tensor, nn
 from regard.blocks.transformer import BlockParts, BlockState, CrossMemory, DecoderBlock, EncoderBlock
 from regard.core.dropout import dropout
 from regard.core.errors import ConfigError
+from regard.core.linear import Linear
 from regard.core.masks import allow_present
 from regard.core.models import ModelConfig, ModelEntry, models
-from regard.core.products import Linear
 from regard.core.seq2seq import Seq2SeqOutput
 from regard.core.special import PAD
 from regard.layers.feed_forward import Activation
@@ -92,7 +92,7 @@ class Transformer(nn.Module):
         if config.tied == "all" and source_vocabulary != target_vocabulary:
             raise ConfigError(
                 f"`tied=all` shares one embedding between two vocabularies of {source_vocabulary} and "
-                f"{target_vocabulary} entries. Use a joint tokenizer (`--data.joint True`) or `--model.tied target`."
+                f"{target_vocabulary} entries. Use a joint tokenizer (`--data.joint`) or `--model.tied target`."
             )
         parts = BlockParts(**{name: getattr(config, name) for name in BlockParts.__dataclass_fields__})
         width = config.width
@@ -109,7 +109,7 @@ class Transformer(nn.Module):
             DecoderBlock(parts, axis="target", memory_axis="source") for _ in range(config.num_decoder_blocks)
         )
         self.decoder_norm = parts.final_norm()
-        self.readout = Linear(width, target_vocabulary, bias=config.readout_bias)
+        self.readout: nn.Linear = Linear(width, target_vocabulary, bias=config.readout_bias)
         self._initialise()
         if config.tied == "all":
             self.source_embedding.weight = self.target_embedding.weight

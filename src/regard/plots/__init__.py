@@ -1,4 +1,4 @@
-"""Pictures and a plain page from recordings; nothing here ever holds a model.
+"""Pictures from recordings; nothing here ever holds a model.
 
 Loading this room does not load matplotlib: what draws is fetched when it is first asked for.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from regard.plots.page import write_page
 from regard.plots.save import save
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from regard.plots.layers import draw_layers
     from regard.plots.overlay import draw_overlay
 
-__all__ = ["draw_alignment", "draw_heads", "draw_layers", "draw_overlay", "save", "write_page"]
+__all__ = ["draw_alignment", "draw_heads", "draw_layers", "draw_overlay", "save"]
 
 _HOMES = {"draw_alignment": "alignment", "draw_heads": "heads", "draw_layers": "layers", "draw_overlay": "overlay"}
 

@@ -73,9 +73,10 @@ class TranslationRun(Run):
         return self.task.translate(self.model, sentences, **options)
 
     def read(self, part: str, data: DataConfig | None = None) -> TokenizedCorpus:
-        """A part of the run's corpus, or of another one, cut by the run's tokenizers."""
+        """A part of the run's corpus, or of another one, cut by the run's tokenizers; with its sentences."""
+        name = checked_part(part)
         tokenizers = (self.task.source_tokenizer, self.task.target_tokenizer)
-        return load_corpus(data or self.config.data, tokenizers, parts=(checked_part(part),)).part(checked_part(part))
+        return load_corpus(data or self.config.data, tokenizers, parts=(name,), keep_texts=(name,)).part(name)
 
     def evaluate(
         self,
@@ -85,13 +86,13 @@ class TranslationRun(Run):
         data: DataConfig | None = None,
         decoding: DecodingConfig | None = None,
     ) -> dict[str, Any]:
-        """What `TranslationTask.evaluate` measures, with the loss."""
+        """What `TranslationTask.evaluate` measures, with the loss, and what was left out of the text (`report`)."""
         corpus = self.read(part, data)
         batches = TranslationBatches(corpus, token_budget=self.config.data.token_budget, seed=0)
         with torch.inference_mode():
             loss = self.task.validate(self.model, batches)
         measured = self.task.evaluate(self.model, corpus, decoding, progress)
-        return {"loss": round(loss["loss"], 4), **measured}
+        return {"loss": round(loss["loss"], 4), **measured, "report": corpus.report.to_json()}
 
     def look(self, sentence: str, target: str | None = None, decoding: DecodingConfig | None = None) -> Look:
         """Translates, or takes the translation that is given, and records where the model looks while writing it."""

@@ -1,6 +1,21 @@
-"""Recording attention and looking at it."""
+"""Recording attention, looking at it and changing it."""
 
+from regard.recording import edits
+from regard.recording.edit import edit
 from regard.recording.record import record
 from regard.recording.recording import RecordedMap, Recording
+from regard.recording.rehearsal import recording_cost
+from regard.recording.relevance import Relevance, relevance
+from regard.recording.rollout import Composed
 
-__all__ = ["RecordedMap", "Recording", "record"]
+__all__ = [
+    "Composed",
+    "RecordedMap",
+    "Recording",
+    "Relevance",
+    "edit",
+    "edits",
+    "record",
+    "recording_cost",
+    "relevance",
+]

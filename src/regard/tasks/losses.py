@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.core.products import linear
+from regard.core.linear import linear
 
 
 def readout_cross_entropy(

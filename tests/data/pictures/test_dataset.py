@@ -122,7 +122,7 @@ def test_bad_files_are_refused_or_skipped(root: Path, monkeypatch: pytest.Monkey
     good = (root / "bee" / "001.png").read_bytes()
     (root / "bee" / "bad.png").write_bytes(good[:99])
     (root / "cat" / "empty.jpg").write_bytes(b"")
-    with pytest.raises(DataError, match=r"bad\.png is damaged or cut off.*on_bad: skip"):
+    with pytest.raises(DataError, match=r"bad\.png is damaged or cut off.*on-bad skip"):
         load_pictures(own(root))
     for most in (1 << 20, 100):
         monkeypatch.setattr(folder_module, "MOST_BYTES", most)

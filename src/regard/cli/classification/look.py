@@ -14,12 +14,13 @@ from regard.cli.output import show, show_json
 from regard.cli.running import parse_run
 from regard.core.axes import Grid
 from regard.core.errors import ConfigError
+from regard.explorer import write_page
 from regard.plots import draw_layers, draw_overlay, save
 from regard.recipes.classifying import PictureLook
 from regard.recipes.run import open_run
 from regard.recording import Recording
 
-ENDINGS = (".png", ".svg", ".pdf", ".regard")
+ENDINGS = (".png", ".svg", ".pdf", ".html", ".regard")
 
 DESCRIPTION = """Draws where a trained run looks in a picture: over the picture, the mean of the heads and each head.
 The position that looks is the class token, or all of them together, or the one named by --query.
@@ -28,6 +29,7 @@ examples:
   regard look RUN cat.jpg
   regard look RUN cat.jpg --tap encoder.3.attention --query 17 --out cat.svg
   regard look RUN cat.jpg --tap "encoder.*" --out heads.png
+  regard look RUN cat.jpg --out cat.html
   regard look RUN cat.jpg --out cat.regard"""
 
 
@@ -39,8 +41,8 @@ class LookOptions(Shared):
     """The picture's file."""
 
     out: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE")] = ()
-    """Files to write, one or several: .png, .svg, .pdf or .regard (the recording). A .png in the run's folder when
-    left out."""
+    """Files to write, one or several: .png, .svg, .pdf, .html (a page to explore) or .regard (the recording). A
+    .png in the run's folder when left out."""
 
     tap: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None
     """The attention to draw; the last one that looks at the picture when left out. A pattern draws every head of
@@ -68,9 +70,7 @@ def run(argv: list[str]) -> int:
         look.recording[tap]  # a wrong name is said before anything is written
     files = []
     for path in options.out or (folder.path / "look" / f"{options.picture.stem}.png",):
-        files.append(
-            look.recording.save(path) if path.suffix.lower() == ".regard" else save(_draw(look, options), path)
-        )
+        files.append(_write(look, path, options))
     prediction = look.prediction
     if options.json:
         taps = look.recording.addresses
@@ -82,6 +82,16 @@ def run(argv: list[str]) -> int:
     for path in files:
         show(f"wrote {path}")
     return 0
+
+
+def _write(look: PictureLook, path: Path, options: LookOptions) -> Path:
+    """One file, by its ending."""
+    ending = path.suffix.lower()
+    if ending == ".regard":
+        return look.recording.save(path)
+    if ending == ".html":
+        return write_page(path, [(options.picture.name, look.recording)], address=options.tap)
+    return save(_draw(look, options), path)
 
 
 def last_tap(recording: Recording) -> str:

@@ -15,7 +15,8 @@ from regard.cli.options import Shared
 from regard.cli.output import matrix, show, show_json
 from regard.cli.running import parse_run
 from regard.core.errors import ConfigError
-from regard.plots import draw_alignment, draw_heads, draw_layers, save, write_page
+from regard.explorer import write_page
+from regard.plots import draw_alignment, draw_heads, draw_layers, save
 from regard.recipes.run import open_run
 from regard.recipes.translating import Look, TranslationRun
 

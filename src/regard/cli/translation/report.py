@@ -7,6 +7,7 @@ from typing import Any
 
 from regard.cli.output import count, say, table
 from regard.data.config import DataConfig
+from regard.data.report import ReadReport
 from regard.data.tokenized import TokenizedCorpus
 from regard.recipes.run import LOWER_IS_BETTER
 from regard.recipes.translating import PreparedTranslation, TranslationRun, with_files
@@ -21,7 +22,10 @@ CHECKED_SENTENCES = 300
 def measure(opened: TranslationRun, part: str, configs: dict[str, Any]) -> tuple[DataConfig, dict[str, Any]]:
     """What `regard eval` measures, and the data it did that on."""
     data = with_files(configs["data"], only_test=True)
-    return data, opened.evaluate(part, data=data, decoding=configs["decoding"], progress=_progress())
+    measured = opened.evaluate(part, data=data, decoding=configs["decoding"], progress=_progress())
+    if measured["report"]["skipped"]:
+        say(f"{part}: {ReadReport.from_json(measured['report']).summary()}")
+    return data, measured
 
 
 def size(measured: dict[str, Any]) -> str:

@@ -82,7 +82,7 @@ class Describer:
         if not plain:
             if relative is not None and dice.chance(0.11):
                 following, has_clause = relative(noun, plural), True
-            elif noun in NOUNS["subject"] and dice.chance(0.4):
+            elif noun in NOUNS["subject"] and dice.chance(0.6):
                 following = prepositional(closed.ON, self.theme())
             elif noun.kind in ("object", "place", "person") and dice.chance(0.07):
                 following = prepositional(closed.OF, self.whole(noun.kind))
@@ -137,14 +137,14 @@ class Describer:
 
     def power(self) -> NounPhrase:
         """What signs treaties and is no person."""
-        if self.dice.chance(0.35):
+        if self.dice.chance(0.2):
             return country(self.dice.pick(closed.COUNTRIES))
         return self.institution(self.dice.pick(NOUNS["institution"]))
 
     def theme(self) -> NounPhrase:
         """What a report is on."""
         dice = self.dice
-        if dice.chance(0.62):
+        if dice.chance(0.75):
             return self.power()
         if dice.chance(0.2):
             return city(dice.pick(closed.CITIES))

@@ -72,7 +72,7 @@ class FolderSource:
             for number, picture in enumerate(self._decoded(paths)):
                 if isinstance(picture, DataError):
                     if self._on_bad == "refuse":
-                        raise DataError(f"{picture} Or let such files be skipped and counted (on_bad: skip).")
+                        raise DataError(f"{picture} Or let such files be skipped and counted (`--data.on-bad skip`).")
                     report.skip(picture)
                     good[number] = False
                 elif keep:

@@ -63,7 +63,8 @@ def log_probabilities(
 
 
 def _normalised(logits: Tensor, forbidden: Tensor) -> Tensor:
-    return logits.log_softmax(-1, dtype=torch.float32).index_fill_(-1, forbidden, -math.inf)
+    # Converted first: asked to do it on the way, torch takes eight times as long on a CPU.
+    return logits.float().log_softmax(-1).index_fill_(-1, forbidden, -math.inf)
 
 
 def best(

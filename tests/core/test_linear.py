@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.core import products
-from regard.core.products import Linear, linear
+from regard.core import linear as linear_module
+from regard.core.linear import Linear, linear
 
 INPUTS, OUTPUTS = 11, 13
 SHAPES = [(7, INPUTS), (3, 5, INPUTS), (2, 3, 5, INPUTS), (1, INPUTS), (0, INPUTS)]
@@ -17,7 +17,7 @@ SHAPES = [(7, INPUTS), (3, 5, INPUTS), (2, 3, 5, INPUTS), (1, INPUTS), (0, INPUT
 @pytest.fixture(autouse=True)
 def however_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes of these tests are below those for which oneDNN pays."""
-    monkeypatch.setattr(products, "MIN_MULTIPLICATIONS", 1)
+    monkeypatch.setattr(linear_module, "MIN_MULTIPLICATIONS", 1)
 
 
 def tensors(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor, Tensor]:
@@ -84,11 +84,11 @@ def test_gradients_have_gradients() -> None:
 
 
 def test_float32_goes_through_onednn_where_it_is_and_nothing_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "_AVAILABLE", True)
-    monkeypatch.setattr(products, "_onednn", lambda inputs, weight, bias: "onednn")
+    monkeypatch.setattr(linear_module, "_AVAILABLE", True)
+    monkeypatch.setattr(linear_module, "_onednn", lambda inputs, weight, bias: "onednn")
     inputs, weight, bias = (tensor.detach() for tensor in tensors((7, INPUTS)))
-    assert products.linear.__wrapped__(inputs, weight, bias) == "onednn"
-    monkeypatch.setattr(products, "_onednn", lambda inputs, weight, bias: pytest.fail("not torch's own"))
+    assert linear.__wrapped__(inputs, weight, bias) == "onednn"
+    monkeypatch.setattr(linear_module, "_onednn", lambda inputs, weight, bias: pytest.fail("not torch's own"))
     linear(inputs.double(), weight.double(), bias.double())
     linear(inputs.bfloat16(), weight.bfloat16(), bias.bfloat16())
     linear(inputs[0], weight, bias)
@@ -96,7 +96,7 @@ def test_float32_goes_through_onednn_where_it_is_and_nothing_else_does(monkeypat
     with torch.autocast("cpu", torch.bfloat16):
         assert linear(inputs, weight, bias).dtype == torch.bfloat16
     torch.func.vmap(lambda row: linear(row[None], weight, bias))(inputs)
-    monkeypatch.setattr(products, "MIN_MULTIPLICATIONS", 7 * INPUTS * OUTPUTS + 1)
+    monkeypatch.setattr(linear_module, "MIN_MULTIPLICATIONS", 7 * INPUTS * OUTPUTS + 1)
     linear(inputs, weight, bias)
 
 

@@ -1,0 +1,17 @@
+"""Other people's models: attention that Regard did not write, heard where it is computed.
+
+| file | what it hears |
+| --- | --- |
+| `scaled_dot` | `scaled_dot_product_attention`, whoever calls it (timm, diffusers, a function of your own) |
+| `torch_modules` | `nn.MultiheadAttention` and `nn.Transformer*`, on torch's fast path too |
+| `plain_softmax` | softmax, then a product with the values: attention written out by hand |
+| `transformers_models` | the attention functions of `transformers`: sdpa, eager, flex |
+
+Each reads the call's own arguments after it has run, so the model computes what it would compute unheard. `ear` puts
+them together, `layers` says which layer is calling, `expected` which layers should have been heard, `masks` turns
+others' masks into our `Allow`, `windows` puts windows back on their grid, `steps` joins the steps of a decoder.
+"""
+
+from regard.recording.foreign.ear import Ear, listening_to_foreign
+
+__all__ = ["Ear", "listening_to_foreign"]
