@@ -73,7 +73,7 @@ class ClassificationRun(Run):
 
     def look(self, picture: Picture) -> PictureLook:
         """Classifies a picture, and records where the model looks."""
-        self._needs_attention()
+        self.needs_attention()
         images = self.task.images([decoded(picture)])
         prediction = self.classify([picture])[0]
         return PictureLook(prediction, self.task.record(self.model, images))
@@ -82,6 +82,9 @@ class ClassificationRun(Run):
         """A part of the run's pictures, or of others, in the form the model knows."""
         name = checked_part(part)
         return load_pictures(data or self.config.data, self.task.form, parts=(name,)).part(name)
+
+    def plan(self, part: str) -> PictureBatches:
+        return PictureBatches(self.read(part), batch_size=self.task.config.evaluation_batch, seed=0)
 
     def evaluate(
         self,

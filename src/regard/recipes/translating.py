@@ -78,6 +78,9 @@ class TranslationRun(Run):
         tokenizers = (self.task.source_tokenizer, self.task.target_tokenizer)
         return load_corpus(data or self.config.data, tokenizers, parts=(name,), keep_texts=(name,)).part(name)
 
+    def plan(self, part: str) -> TranslationBatches:
+        return TranslationBatches(self.read(part), token_budget=self.config.data.token_budget, seed=0)
+
     def evaluate(
         self,
         part: str = "test",
@@ -96,7 +99,7 @@ class TranslationRun(Run):
 
     def look(self, sentence: str, target: str | None = None, decoding: DecodingConfig | None = None) -> Look:
         """Translates, or takes the translation that is given, and records where the model looks while writing it."""
-        self._needs_attention()
+        self.needs_attention()
         sentence = normalise(sentence)
         source = self.task.source_tokenizer.encode(sentence)
         if not source:

@@ -2,6 +2,7 @@
 
 from regard.recording import edits
 from regard.recording.edit import edit
+from regard.recording.importance import Importance, importance
 from regard.recording.record import record
 from regard.recording.recording import RecordedMap, Recording
 from regard.recording.rehearsal import recording_cost
@@ -10,11 +11,13 @@ from regard.recording.rollout import Composed
 
 __all__ = [
     "Composed",
+    "Importance",
     "RecordedMap",
     "Recording",
     "Relevance",
     "edit",
     "edits",
+    "importance",
     "record",
     "recording_cost",
     "relevance",
