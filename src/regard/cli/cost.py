@@ -150,7 +150,7 @@ def _config(name: str) -> ModelConfig:
     if name in sizes:
         return sizes[name]()
     if name in models:
-        return models[name].config()
+        return models[name].config()  # type: ignore[call-arg]
     raise UnknownNameError("model, size, run folder or recording", name, [*models, *sizes])
 
 

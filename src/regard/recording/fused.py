@@ -98,9 +98,7 @@ def _kernel(
     return context, torch.cat([part[1] for part in parts], dim=2)
 
 
-def _call(
-    queries: Tensor, keys: Tensor, values: Tensor, scale: float, allow: Tensor | None
-) -> tuple[Tensor, Tensor]:
+def _call(queries: Tensor, keys: Tensor, values: Tensor, scale: float, allow: Tensor | None) -> tuple[Tensor, Tensor]:
     added, none = None, None
     if allow is not None:
         none = ~allow.any(dim=-1)
