@@ -6,8 +6,8 @@
      "axes": {"source": [{"kind": "text", "tokens": [...]}, ...], ...},
      "outputs": {...}}
 
-Tap number i owns the tensors `i/NAME`, where the names are those of its form. docs/recording-file.md says all of it byte
-by byte; `layout` checks what a file says of itself, and `reader` reads it with numpy alone.
+Tap number i owns the tensors `i/NAME`, where the names are those of its form. docs/recording-file.md says all of it
+byte by byte; `layout` checks what a file says of itself, and `reader` reads it with numpy alone.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def save(
         text = json.dumps(header, ensure_ascii=False, allow_nan=False)
     except ValueError as error:
         raise RecordingError(
-            "What belongs to the recording (axes, outputs, scale) has a number that is not finite, which no JSON holds. "
-            "Put None in its place."
+            "What belongs to the recording (axes, outputs, scale) has a number that is not finite, which no JSON "
+            "holds. Put None in its place."
         ) from error
     with atomic_path(path) as temporary:
         _write(temporary, tensors, text)
@@ -105,7 +105,7 @@ def load(path: str | Path) -> Parts:
 
 
 def _write(path: Path, tensors: Mapping[str, Tensor], description: str) -> None:
-    """One tensor after another, so that no more than one is copied at a time; wide numbers first, so that all are aligned."""
+    """One tensor after another, so that one is copied at a time; wide numbers first, so that all are aligned."""
     order = sorted(tensors, key=lambda name: (-DTYPES[NAMES[tensors[name].dtype]], name))
     entries: dict[str, Any] = {"__metadata__": {"regard": description}}
     end = 0

@@ -147,14 +147,14 @@ def _taps(description: Mapping[str, Any], entries: Mapping[str, Entry]) -> tuple
     for name, entry in entries.items():
         number, _, rest = name.partition("/")
         by_number.setdefault(number, {})[rest] = entry
-    for number, value in enumerate(given):  # type: ignore[arg-type]
-        tap = _object(value, f"tap {number}")
+    for place, value in enumerate(given):  # type: ignore[arg-type]
+        tap = _object(value, f"tap {place}")
         address, queries, keys, form = (tap.get(name) for name in ("address", "queries", "keys", "form"))
-        _check(all(isinstance(text, str) for text in (address, queries, keys, form)), f"tap {number} is incomplete")
+        _check(all(isinstance(text, str) for text in (address, queries, keys, form)), f"tap {place} is incomplete")
         _check(address not in addresses, f"{address!r} is there twice")
         addresses.add(address)
         fields = _object(tap.get("fields"), f"the fields of {address!r}")
-        tensors = by_number.get(str(number), {})
+        tensors = by_number.get(str(place), {})
         shape = _shape(str(form), tensors, fields, f"the map {address!r}")
         taps.append(TapEntry(str(address), str(queries), str(keys), str(form), fields, tensors, shape))
     return tuple(taps)

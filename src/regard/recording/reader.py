@@ -150,7 +150,7 @@ class _Dense(_Relation):
 
     def __init__(self, tensors: Mapping[str, Array], fields: Mapping[str, Any]) -> None:
         self.weights = tensors["weights"]
-        self.shape = self.weights.shape  # type: ignore[assignment]
+        self.shape = self.weights.shape
 
     def rows(self, example: int, start: int, stop: int) -> Array:
         return _float32(self.weights[example, :, start:stop])
@@ -162,7 +162,7 @@ class _Sparse(_Relation):
     def __init__(self, tensors: Mapping[str, Array], fields: Mapping[str, Any]) -> None:
         self.indices = tensors["indices"]
         self.values = tensors["values"]
-        self.shape = (*self.indices.shape[:3], fields["keys"])  # type: ignore[assignment]
+        self.shape = (*self.indices.shape[:3], fields["keys"])
 
     def rows(self, example: int, start: int, stop: int) -> Array:
         indices = self.indices[example, :, start:stop].astype(np.int64)
@@ -200,7 +200,8 @@ class _Grouped(_Relation):
             inside = self.inner.rows(example * len(query_places) + int(group), 0, len(asked))
             for query in np.flatnonzero((asked >= start) & (asked < stop)):
                 row = np.zeros((heads, num_keys), dtype=np.float32)
-                np.add.at(row, (slice(None), columns[used]), inside[:, query, used])
+                for key in used:
+                    row[:, columns[key]] += inside[:, query, key]
                 weights[:, asked[query] - start] = row
         return weights
 
