@@ -15,10 +15,17 @@ if TYPE_CHECKING:
     from regard.plots.heads import draw_heads
     from regard.plots.layers import draw_layers
     from regard.plots.overlay import draw_overlay
+    from regard.plots.verdict import draw_verdict
 
-__all__ = ["draw_alignment", "draw_heads", "draw_layers", "draw_overlay", "save"]
+__all__ = ["draw_alignment", "draw_heads", "draw_layers", "draw_overlay", "draw_verdict", "save"]
 
-_HOMES = {"draw_alignment": "alignment", "draw_heads": "heads", "draw_layers": "layers", "draw_overlay": "overlay"}
+_HOMES = {
+    "draw_alignment": "alignment",
+    "draw_heads": "heads",
+    "draw_layers": "layers",
+    "draw_overlay": "overlay",
+    "draw_verdict": "verdict",
+}
 
 
 def __getattr__(name: str) -> Any:
