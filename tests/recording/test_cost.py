@@ -139,7 +139,9 @@ def test_views_keep_the_budget_or_ask_for_less() -> None:
     config = ViTConfig(image_size=24, patch_size=2, width=12, num_heads=3, num_blocks=1)
     _, recording = record_both(ViT(config, 5, 3).eval(), torch.randn(1, 3, 24, 24), "100KB")
     shown = recording[recording.addresses[0]]
-    with pytest.raises(RecordingError, match=r"145 rows of encoder.0.attention would take 504.6 KB of memory, more than"):
+    with pytest.raises(
+        RecordingError, match=r"145 rows of encoder.0.attention would take 504.6 KB of memory, more than"
+    ):
         shown.weights()
     assert shown.weights(rows=7).shape == (1, 3, 145)
     assert shown.entropy().shape == (1, 3, 145)

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.core.dropout import dropout
+from regard.core.linear import Linear
 
 Activation = Literal["relu", "gelu", "silu"]
 
@@ -27,8 +28,8 @@ class FeedForward(nn.Module):
     ) -> None:
         """`outputs_width` is the inputs' unless given."""
         super().__init__()
-        self.expand = nn.Linear(width, hidden_width)
-        self.contract = nn.Linear(hidden_width, outputs_width or width)
+        self.expand = Linear(width, hidden_width)
+        self.contract = Linear(hidden_width, outputs_width or width)
         self.activation = ACTIVATIONS[activation]
         self.dropout_rate = dropout_rate
 

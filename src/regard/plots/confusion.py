@@ -15,19 +15,8 @@ from regard.core.errors import ConfigError
 from regard.plots.labels import shown
 from regard.plots.matrix import GAP, ColumnLabels, draw_cells, draw_row_labels, draw_values
 from regard.plots.palette import palette
-from regard.plots.style import (
-    COLOUR_BAR_WIDTH,
-    MARGIN,
-    TITLE_SIZE,
-    colour_bar,
-    longest,
-    new_figure,
-    sheet,
-    styled,
-    text_size,
-    weight_scale,
-    wrapped,
-)
+from regard.plots.sheet import COLOUR_BAR_WIDTH, bar_height, colour_bar, new_sheet, weight_scale
+from regard.plots.style import longest, styled
 
 _WHOLE = 9.0
 _SMALLEST_LABELLED, _SMALLEST_NUMBERED = 0.1, 0.34
@@ -59,18 +48,12 @@ def draw_confusion(
     labelled = cell >= _SMALLEST_LABELLED
     with styled([*names, heading]):
         columns = ColumnLabels.fit(names, cell, points) if labelled else None
-        left = MARGIN + (longest(names, points) + GAP if labelled else 0.0)
-        edge = left + size * cell
-        bar = max(edge, edge + (columns.overhang if columns else 0.0)) + 0.15
-        lines = wrapped(heading, TITLE_SIZE, max(bar - MARGIN, 4.0))
-        heading_width, heading_height = text_size(lines, TITLE_SIZE)
-        top = MARGIN + heading_height + 0.15 + (columns.height if columns else GAP)
-        height = max(size * cell, 1.0)
-        figure = new_figure(
-            max(bar + COLOUR_BAR_WIDTH, MARGIN + heading_width) + MARGIN, top + height + MARGIN, colours
-        )
-        page = sheet(figure)
-        page.text(MARGIN, MARGIN, lines, size=TITLE_SIZE, color=colours.ink, va="top")
+        before = longest(names, points) + GAP if labelled else 0.0
+        above = columns.height if columns else GAP
+        edge = before + size * cell + (columns.overhang if columns else 0.0) + 0.15
+        below = max(size * cell, bar_height(size * cell))
+        sheet = new_sheet(edge + COLOUR_BAR_WIDTH, above + below, heading, colours, [*names, heading])
+        page, left, top = sheet.axes, sheet.left + before, sheet.top + above
         scale = weight_scale(1.0)
         draw_cells(page, shares, left, top, cell, scale, colours)
         if columns:
@@ -78,8 +61,8 @@ def draw_confusion(
             draw_row_labels(page, names, left, top, cell, points, colours.ink)
         if cell >= _SMALLEST_NUMBERED:
             draw_values(page, shares, left, top, cell, scale, colours)
-        colour_bar(figure, bar, top, min(2.4, height), scale, colours)
-    return figure
+        colour_bar(sheet, sheet.left + edge, top, bar_height(size * cell), scale, colours, "share of the class")
+    return sheet.figure
 
 
 def shares_of_rows(counts: Int[np.ndarray, "classes classes"]) -> Float[np.ndarray, "classes classes"]:

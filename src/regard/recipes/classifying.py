@@ -24,9 +24,11 @@ from regard.data.pictures.decode import decode
 from regard.data.pictures.form import PictureForm
 from regard.data.pictures.shapes.generating import generate, scene_numbers
 from regard.recipes.config import RunConfig, RunKind, recipes, run_kinds
+from regard.recipes.judging import judge_classification
 from regard.recipes.run import Prepared, Run, build_model, checked_part
 from regard.recipes.starting import PICTURE_FORM, StartConfig, freeze, prepared_as, read_start, start, started_model
 from regard.recording import Recording
+from regard.recording.verdict import Verdict
 from regard.tasks.classification import ClassificationConfig, ClassificationTask, Prediction
 from regard.tasks.classification.pointing import Pointing, point, pooled
 from regard.training import RunFolder
@@ -99,7 +101,7 @@ class ClassificationRun(Run):
 
         What looks is the first position where that is an extra token (a class token), else all positions together.
         """
-        self._needs_attention()
+        self.needs_attention()
         scenes = list(generate(scene_numbers(num_pictures, self.config.data.seed, "test"), self.task.form.height))
         found: dict[str, list[Pointing]] = {}
         for first in range(0, num_pictures, CHUNK):
@@ -119,6 +121,13 @@ class ClassificationRun(Run):
         """A part of the run's pictures, or of others, in the form the model knows."""
         name = checked_part(part)
         return load_pictures(data or self.config.data, self.task.form, parts=(name,)).part(name)
+
+    def judge(self, picture: Picture, *, tap: str | None = None, orders: int = 100, points: int = 20) -> Verdict:
+        """Whether where the model looks in a picture says anything about what it answers."""
+        return judge_classification(self, decoded(picture), tap=tap, orders=orders, points=points)
+
+    def fresh_model(self) -> nn.Module:
+        return build_classifier(self.config, self.task.form).to(next(self.model.parameters()).device).eval()
 
     def plan(self, part: str) -> PictureBatches:
         return PictureBatches(self.read(part), batch_size=self.task.config.evaluation_batch, seed=0)

@@ -76,6 +76,10 @@ class Run(ABC):
     def evaluate(self, part: str = "test", *, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
         """The task's measures on a part of the run's data."""
 
+    @abstractmethod
+    def fresh_model(self) -> nn.Module:
+        """A model of the same build in evaluation, with the weights that training started from."""
+
     def plan(self, part: str) -> Any:
         """A part of the run's data in batches (`sequential`, `collate`)."""
         raise ConfigError(f"The task {self.config.task.kind!r} does not hand out its data batch by batch.")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import tyro
 from matplotlib.figure import Figure
 
@@ -24,12 +25,17 @@ from regard.cli.views import (
     looks_at_picture,
 )
 from regard.core.axes import Grid
+from regard.core.errors import ConfigError
 from regard.explorer import write_page
-from regard.plots import draw_overlay, save
+from regard.plots import draw_overlay, draw_scan_path, save
+from regard.plots.overlay import picture_of
 from regard.recipes.checkpoints import PretrainedClassifier
 from regard.recipes.classifying import ClassificationRun, PictureLook
 from regard.recording import Recording
 from regard.tasks.classification import occlusion
+
+SCAN_PATH = "scan_path"
+"""The view of glimpses, which only models that choose them have."""
 
 Opened = ClassificationRun | PretrainedClassifier
 
@@ -45,6 +51,7 @@ examples:
   regard look RUN cat.jpg --tap encoder.3.attention --query 3,4 --out cat.svg
   regard look RUN cat.jpg --tap "encoder.*" --out heads.png
   regard look RUN cat.jpg --view distance     (or heads, layers, entropy, positions, ...)
+  regard look RUN digit.png --view scan_path  (of a run of ram-mnist)
   regard look RUN cat.jpg --out cat.html
   regard look RUN cat.jpg --out cat.regard
   regard look downloads/resnet50.pth cat.jpg"""
@@ -64,7 +71,7 @@ class LookOptions(Viewing):
 def run(argv: list[str]) -> int:
     options, place = parse_place(LookOptions, argv, prog="look", description=DESCRIPTION)
     check_endings(options, ENDINGS)
-    check_view(options.view, "positions")
+    check_view(options.view, "positions", SCAN_PATH)
     opened = open_classifier(place, options.weights)
     look = opened.look(options.picture)
     if options.tap is not None and not is_pattern(options.tap):
@@ -104,6 +111,8 @@ def _write(opened: Opened, look: PictureLook, path: Path, options: LookOptions) 
 def _draw(opened: Opened, look: PictureLook, options: LookOptions) -> Figure:
     if options.view == "positions":
         return positions_figure(opened, dark=options.dark)
+    if options.view == SCAN_PATH:
+        return _scan_path(look, options)
     tap = options.tap if options.tap and not is_pattern(options.tap) else default_tap(look.recording)
     view = options.view or _usual_view(look.recording, tap, options)
     if view != "overlay" or options.query is not None:
@@ -112,6 +121,15 @@ def _draw(opened: Opened, look: PictureLook, options: LookOptions) -> Figure:
     name, probability = look.prediction.names[0], look.prediction.probabilities[0]
     title = f"{name} ({100 * probability:.0f} %), {tap}"
     return draw_overlay(look.recording, tap, query=query, title=title, dark=options.dark)
+
+
+def _scan_path(look: PictureLook, options: LookOptions) -> Figure:
+    path = look.recording.outputs.get(SCAN_PATH)
+    if path is None:
+        raise ConfigError("This model sees the whole picture at once, so there is no scan path; leave --view out.")
+    name = look.prediction.names[0]
+    picture = picture_of(look.recording, 0)
+    return draw_scan_path(picture, np.array(path[0]), title=f"{name}, after {len(path[0])} glimpses", dark=options.dark)
 
 
 def _usual_view(recording: Recording, tap: str, options: LookOptions) -> str:
