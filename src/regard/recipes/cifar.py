@@ -11,6 +11,7 @@ from typing import Any
 from regard.core.models import ModelConfig, sizes
 from regard.data.pictures.config import PictureConfig
 from regard.models.convmixer import ConvMixerConfig
+from regard.models.stand_alone import StandAloneConfig
 from regard.models.swin import SwinConfig
 from regard.models.vit import ViTConfig
 from regard.recipes.classifying import ClassificationRunConfig
@@ -48,20 +49,21 @@ def swin_cifar10() -> ClassificationRunConfig:
         feed_forward_ratio=2.0,
         stochastic_depth_rate=0.1,
     )
-    return _run("swin-cifar10", model, 40, TABLE_MINUTES, {}, learning_rate=1.5e-3)
+    return _run("swin-cifar10", model, 24, TABLE_MINUTES, {}, learning_rate=1.5e-3)
 
 
 @recipes.register("convmixer-cifar10")
 def convmixer_cifar10() -> ClassificationRunConfig:
     """ConvMixer on CIFAR-10, 40 minutes"""
     model = ConvMixerConfig(width=128, num_blocks=8, kernel_size=5, patch_size=2)
-    return _run("convmixer-cifar10", model, 40, TABLE_MINUTES, {}, learning_rate=5e-3)
+    return _run("convmixer-cifar10", model, 10, TABLE_MINUTES, {}, learning_rate=5e-3)
 
 
 @recipes.register("sasa-cifar10")
 def sasa_cifar10() -> ClassificationRunConfig:
     """A ResNet with stand-alone self-attention in place of its 3 x 3 convolutions on CIFAR-10, 40 minutes"""
-    return _run("sasa-cifar10", sizes["sasa_resnet20_cifar"](), 20, TABLE_MINUTES, {}, learning_rate=3e-3)
+    model = StandAloneConfig(width=24, num_blocks=(2, 2, 2), window_size=5, stem="attention", block_size=2)
+    return _run("sasa-cifar10", model, 8, TABLE_MINUTES, {}, learning_rate=3e-3)
 
 
 @recipes.register("hybrid-cifar10")
@@ -72,15 +74,15 @@ def hybrid_cifar10() -> ClassificationRunConfig:
 
 
 def _curve(kind: str, per_cent: int) -> ClassificationRunConfig:
-    """As many steps at any share of the data: what fits into the minutes."""
+    """As many steps at any share of the data, as far as 200 epochs make them: what fits into the minutes."""
     share = per_cent / 100
     if kind == "vit":
         model: ModelConfig = ViTConfig(
             image_size=32, patch_size=4, width=192, num_heads=4, num_blocks=6, feed_forward_width=384
         )
-        epochs, rate = 14.0, 1e-3
+        epochs, rate = 9.0, 1e-3
     else:
-        model, epochs, rate = sizes["resnet20_cifar"](), 14.0, 3e-3
+        model, epochs, rate = sizes["resnet20_cifar"](), 10.0, 3e-3
     most = min(epochs / share, 200.0)
     every = max(1.0, most / 20)
     data = {"fraction": share}
