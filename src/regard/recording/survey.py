@@ -58,6 +58,8 @@ class _Tile:
     weights: Float[Tensor, "examples heads rows keys"]
     entropy: Float[Tensor, "examples heads rows"]
     largest: Float[Tensor, "examples heads rows"]
+    scratch: Float[Tensor, "examples heads rows keys"]
+    """Room of the size of the weights that may be written over."""
 
 
 def survey(
@@ -96,9 +98,13 @@ def _mean_distance(
     known: Float[Tensor, "examples 1 rows keys"] | None,
 ) -> Float[Tensor, "examples heads rows"]:
     """The mean of the distances under the weights; keys without a place are left out, the others share the whole."""
-    weights = tile.weights
-    whole = weights.sum(dim=-1) if known is None else torch.linalg.vecdot(weights, known.to(weights))
-    return torch.linalg.vecdot(weights, away.to(weights)) / whole.masked_fill(whole <= 0, torch.nan)
+    whole = tile.weights.sum(dim=-1) if known is None else _dot(tile.weights, known, tile.scratch)
+    return _dot(tile.weights, away, tile.scratch) / whole.masked_fill(whole <= 0, torch.nan)
+
+
+def _dot(one: Tensor, other: Tensor, scratch: Tensor) -> Tensor:
+    """The sum of products along the last axis, without fresh memory for the products."""
+    return torch.mul(one, other.to(one), out=scratch).sum(dim=-1)
 
 
 def _counting(relation: Relation, num_queries: Sequence[int] | None) -> Float[Tensor, "examples heads 1 queries"]:
@@ -128,8 +134,8 @@ def _tiles(relation: Relation) -> Iterator[_Tile]:
                 yield _Tile(examples, heads, start, stop, *make(start, stop))
 
 
-def _maker(part: Relation, size: int) -> Callable[[int, int], tuple[Tensor, Tensor, Tensor]]:
-    """What makes the weights of some rows, their entropy and the largest of them."""
+def _maker(part: Relation, size: int) -> Callable[[int, int], tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """What makes the weights of some rows, their entropy, the largest of them, and room to work in."""
     if not isinstance(part, DotRelation) or part.num_keys == 0:
         return lambda start, stop: _with_entropy(part.rows(start, stop))
     keys = spread(part.keys.float(), part.heads).transpose(-1, -2).contiguous()
@@ -137,7 +143,7 @@ def _maker(part: Relation, size: int) -> Callable[[int, int], tuple[Tensor, Tens
     # Two tiles are written again and again: fresh memory for each would take longer than the arithmetic.
     room = queries.new_empty(2, part.batch, part.heads, size, part.num_keys)
 
-    def make(start: int, stop: int) -> tuple[Tensor, Tensor, Tensor]:
+    def make(start: int, stop: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         whole = stop - start == size
         scores, weights = room if whole else room.new_empty(2, *room.shape[1:3], stop - start, room.shape[4])
         torch.matmul(queries[:, :, start:stop], keys, out=scores)
@@ -152,20 +158,20 @@ def _maker(part: Relation, size: int) -> Callable[[int, int], tuple[Tensor, Tens
             none = ~allow.any(dim=-1)
             highest = scores.masked_fill(~allow, LOWEST).amax(dim=-1).masked_fill(none, 0.0)
             entropy, largest = _entropy(scores, weights, highest)
-            return weights, entropy.masked_fill(none, 0.0), largest
-        return weights, *_entropy(scores, weights, scores.amax(dim=-1))
+            return weights, entropy.masked_fill(none, 0.0), largest, scores
+        return weights, *_entropy(scores, weights, scores.amax(dim=-1)), scores
 
     return make
 
 
 def _entropy(scores: Tensor, weights: Tensor, highest: Tensor) -> tuple[Tensor, Tensor]:
-    """The entropy, never below zero whatever was rounded, and the largest weight."""
+    """The entropy, never below zero whatever was rounded, and the largest weight; writes over the scores."""
     largest = weights.amax(dim=-1)
     logsumexp = highest - largest.clamp(min=torch.finfo(weights.dtype).tiny).log()
-    return (logsumexp - torch.linalg.vecdot(weights, scores)).clamp(min=0.0), largest
+    return (logsumexp - _dot(weights, scores, scores)).clamp(min=0.0), largest
 
 
-def _with_entropy(weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _with_entropy(weights: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     empty = weights.shape[-1] == 0
     largest = weights.new_zeros(weights.shape[:-1]) if empty else weights.amax(dim=-1)
-    return weights, torch.special.entr(weights).sum(dim=-1), largest
+    return weights, torch.special.entr(weights).sum(dim=-1), largest, torch.empty_like(weights)
