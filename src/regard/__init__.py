@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from regard import attention, core, data, explorer, models, plots, recipes, recording, tasks, training
     from regard.attention import mechanisms
     from regard.recipes.run import Run, open_run
-    from regard.recording import Recording, edit, edits, record
+    from regard.recording import Recording, edit, edits, importance, record
 
     __version__: str
 
@@ -35,6 +35,7 @@ __all__ = [
     "edit",
     "edits",
     "explorer",
+    "importance",
     "mechanisms",
     "models",
     "open_run",
@@ -52,6 +53,7 @@ _HOMES = {
     "Run": "regard.recipes.run",
     "edit": "regard.recording",
     "edits": "regard.recording",
+    "importance": "regard.recording",
     "mechanisms": "regard.attention",
     "open_run": "regard.recipes.run",
     "record": "regard.recording",

@@ -3,7 +3,7 @@
 | path | what it does | chosen for |
 | --- | --- | --- |
 | `fused` | torch's own kernel | CUDA; float32 on a CPU |
-| `plain` | product, softmax, product | bfloat16 on a CPU up to `PLAIN_LIMIT` weights a head; dropout on a CPU |
+| `plain` | product, softmax, product | on a CPU: bfloat16 up to `PLAIN_LIMIT` weights a head, dropout, few queries |
 | `blocked` | the same, for a block of queries at a time | bfloat16 on a CPU beyond that: fewer bytes through memory |
 
 All three give the same numbers within the rounding of the dtype, and zeros for a query without any allowed key.
@@ -34,6 +34,8 @@ from regard.core.tap import Tap
 # Measured on AVX-512 with bfloat16: from about 512 x 512 on, blocks win over the whole matrix.
 PLAIN_LIMIT = 512 * 512
 BLOCK_ROWS = 256
+# In float32 a decoder's step, few queries and as many keys as a sentence has, is quicker in plain products.
+FEW_QUERIES, FEW_KEYS = 8, 256
 
 Queries = Float[Tensor, "batch heads queries width"]
 Keys = Float[Tensor, "batch groups keys width"]
@@ -101,7 +103,7 @@ def choose(queries: Tensor, keys: Tensor, values: Tensor, dropout_rate: float) -
     if dropout_rate > 0 or keys.shape[2] == 0:
         return "plain"
     if queries.dtype != torch.bfloat16:
-        return "fused"
+        return "plain" if queries.shape[2] <= FEW_QUERIES and keys.shape[2] <= FEW_KEYS else "fused"
     return "plain" if queries.shape[2] * keys.shape[2] <= PLAIN_LIMIT else "blocked"
 
 
@@ -142,17 +144,33 @@ def _rows(
     num_keys = keys.shape[2]
     # Keys behind the last query of a causal block are not looked at.
     seen = max(1, stop + num_keys - num_queries) if allow.causal else num_keys
-    scores = (queries * scale) @ keys[:, :, :seen].transpose(-1, -2)
+    if seen < num_keys:
+        keys, values = keys[:, :, :seen], values[:, :, :seen]
+    scores = _scores(queries * scale, keys)
     if bias is not None:
         scores = scores + _bias_rows(bias, start, stop, num_queries, num_keys)[..., :seen].to(scores.dtype)
     mask = allow.block(start, stop, num_queries, num_keys, queries.device)
     if mask is None:
-        weights = scores.softmax(dim=-1)
-        return dropout(weights, dropout_rate, True) @ values[:, :, :seen]
+        return _product(dropout(scores.softmax(dim=-1), dropout_rate, True), values)
     mask = mask[..., :seen]
     weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1)
-    context = dropout(weights, dropout_rate, True) @ values[:, :, :seen]
+    context = _product(dropout(weights, dropout_rate, True), values)
+    if allow.leaves_all_something(num_queries, num_keys):
+        return context
     return context.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
+
+
+def _scores(queries: Tensor, keys: Tensor) -> Tensor:
+    if queries.shape[2] == 1 and queries.dtype == torch.bfloat16 and not keys.is_contiguous():
+        # One query and the filled part of a cache: turned round, because transposing would copy that part.
+        return _product(keys, queries.transpose(2, 3)).transpose(2, 3)
+    return _product(queries, keys.transpose(2, 3))
+
+
+def _product(one: Tensor, other: Tensor) -> Tensor:
+    """`one @ other` with less to decide than `matmul` has."""
+    batch, heads = one.shape[:2]
+    return torch.bmm(one.flatten(0, 1), other.flatten(0, 1)).unflatten(0, (batch, heads))
 
 
 def _fused(

@@ -22,6 +22,7 @@ from regard.core.axes import Axis
 from regard.core.classifier import ClassifierOutput
 from regard.core.dropout import dropout
 from regard.core.errors import ConfigError
+from regard.core.linear import Linear
 from regard.core.models import ModelConfig
 from regard.layers.feed_forward import FeedForward
 from regard.layers.patches import PatchEmbedding, pad_grid
@@ -94,7 +95,7 @@ class PatchMerging(nn.Module, ABC):
     def __init__(self, width: int, normed_width: int, epsilon: float) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(normed_width, epsilon)
-        self.reduction = nn.Linear(4 * width, 2 * width, bias=False)
+        self.reduction = Linear(4 * width, 2 * width, bias=False)
 
     @abstractmethod
     def reduce(
@@ -132,7 +133,7 @@ class ShiftedWindowTransformer(nn.Module, ABC):
         )
         width = config.width * 2 ** (len(self.stages) - 1)
         self.norm = nn.LayerNorm(width, config.norm_epsilon)
-        self.head = nn.Linear(width, num_classes)
+        self.head = Linear(width, num_classes)
         initialise(self)
 
     @abstractmethod

@@ -101,6 +101,10 @@ class CrossMemory:
     values: Float[Tensor, "batch heads sources head_width"]
     allow: Allow
 
+    def contiguous(self) -> CrossMemory:
+        """Laid out once for the products of many steps."""
+        return CrossMemory(self.keys.contiguous(), self.values.contiguous(), self.allow)
+
     def keep(self, sentences: Int[Tensor, "kept"]) -> CrossMemory:
         return CrossMemory(self.keys[sentences], self.values[sentences], self.allow.select(sentences))
 

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.core.dropout import dropout
+from regard.core.linear import Linear
 
 Activation = Literal["relu", "gelu", "silu"]
 
@@ -19,8 +20,8 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": F.relu, "ge
 class FeedForward(nn.Module):
     def __init__(self, width: int, hidden_width: int, activation: Activation, dropout_rate: float) -> None:
         super().__init__()
-        self.expand = nn.Linear(width, hidden_width)
-        self.contract = nn.Linear(hidden_width, width)
+        self.expand = Linear(width, hidden_width)
+        self.contract = Linear(hidden_width, width)
         self.activation = ACTIVATIONS[activation]
         self.dropout_rate = dropout_rate
 

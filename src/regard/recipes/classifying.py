@@ -22,8 +22,10 @@ from regard.data.pictures.dataset import PictureCorpus, PictureSet, load_picture
 from regard.data.pictures.decode import decode
 from regard.data.pictures.form import PictureForm
 from regard.recipes.config import RunConfig, RunKind, run_kinds
+from regard.recipes.judging import judge_classification
 from regard.recipes.run import Prepared, Run, build_model, checked_part
 from regard.recording import Recording
+from regard.recording.verdict import Verdict
 from regard.tasks.classification import ClassificationConfig, ClassificationTask, Prediction
 from regard.training import RunFolder
 from regard.training.precision import autocast, resolve_precision
@@ -73,7 +75,7 @@ class ClassificationRun(Run):
 
     def look(self, picture: Picture) -> PictureLook:
         """Classifies a picture, and records where the model looks."""
-        self._needs_attention()
+        self.needs_attention()
         images = self.task.images([decoded(picture)])
         prediction = self.classify([picture])[0]
         return PictureLook(prediction, self.task.record(self.model, images))
@@ -82,6 +84,16 @@ class ClassificationRun(Run):
         """A part of the run's pictures, or of others, in the form the model knows."""
         name = checked_part(part)
         return load_pictures(data or self.config.data, self.task.form, parts=(name,)).part(name)
+
+    def judge(self, picture: Picture, *, tap: str | None = None, orders: int = 100, points: int = 20) -> Verdict:
+        """Whether where the model looks in a picture says anything about what it answers."""
+        return judge_classification(self, decoded(picture), tap=tap, orders=orders, points=points)
+
+    def fresh_model(self) -> nn.Module:
+        return build_classifier(self.config, self.task.form).to(next(self.model.parameters()).device).eval()
+
+    def plan(self, part: str) -> PictureBatches:
+        return PictureBatches(self.read(part), batch_size=self.task.config.evaluation_batch, seed=0)
 
     def evaluate(
         self,

@@ -9,50 +9,44 @@ from typing import Annotated
 import tyro
 from matplotlib.figure import Figure
 
-from regard.cli.options import Shared
+from regard.cli.encodings import positions_figure
 from regard.cli.output import show, show_json
 from regard.cli.running import parse_run
-from regard.core.axes import Grid
-from regard.core.errors import ConfigError
+from regard.cli.views import (
+    PICTURES,
+    Viewing,
+    check_endings,
+    check_view,
+    default_tap,
+    default_view,
+    draw,
+    is_pattern,
+)
 from regard.explorer import write_page
-from regard.plots import draw_layers, draw_overlay, save
-from regard.recipes.classifying import PictureLook
+from regard.plots import draw_overlay, save
+from regard.recipes.classifying import ClassificationRun, PictureLook
 from regard.recipes.run import open_run
-from regard.recording import Recording
 
-ENDINGS = (".png", ".svg", ".pdf", ".html", ".regard")
+ENDINGS = (*PICTURES, ".html", ".regard")
 
 DESCRIPTION = """Draws where a trained run looks in a picture: over the picture, the mean of the heads and each head.
 The position that looks is the class token, or all of them together, or the one named by --query.
 
 examples:
   regard look RUN cat.jpg
-  regard look RUN cat.jpg --tap encoder.3.attention --query 17 --out cat.svg
+  regard look RUN cat.jpg --tap encoder.3.attention --query 3,4 --out cat.svg
   regard look RUN cat.jpg --tap "encoder.*" --out heads.png
+  regard look RUN cat.jpg --view distance     (or heads, layers, entropy, positions, ...)
   regard look RUN cat.jpg --out cat.html
   regard look RUN cat.jpg --out cat.regard"""
 
 
-@dataclass(frozen=True)
-class LookOptions(Shared):
+@dataclass(frozen=True, kw_only=True)
+class LookOptions(Viewing):
     """What to look at, and how."""
 
     picture: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="PICTURE")]]
     """The picture's file."""
-
-    out: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE")] = ()
-    """Files to write, one or several: .png, .svg, .pdf, .html (a page to explore) or .regard (the recording). A
-    .png in the run's folder when left out."""
-
-    tap: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None
-    """The attention to draw; the last one that looks at the picture when left out. A pattern draws every head of
-    several as thumbnails."""
-
-    query: int | None = None
-    """The position that looks, counted from 0, the class token first where there is one."""
-
-    dark: tyro.conf.FlagCreatePairsOff[bool] = False
-    """Light on dark."""
 
     weights: Annotated[str, tyro.conf.arg(metavar="NAME")] = "auto"
     """best, averaged, last, the name of a checkpoint, or auto, which is best."""
@@ -60,17 +54,15 @@ class LookOptions(Shared):
 
 def run(argv: list[str]) -> int:
     options, folder, _ = parse_run(LookOptions, argv, prog="look", description=DESCRIPTION)
-    for path in options.out:
-        if path.suffix.lower() not in ENDINGS:
-            raise ConfigError(f"{path}: a file to look at ends in {', '.join(ENDINGS)}; choose one of them.")
-    look = open_run(folder.path, options.weights).look(options.picture)
-    pattern = options.tap is not None and bool(set("*?[") & set(options.tap))
-    if not pattern:
-        tap = options.tap or last_tap(look.recording)
-        look.recording[tap]  # a wrong name is said before anything is written
-    files = []
-    for path in options.out or (folder.path / "look" / f"{options.picture.stem}.png",):
-        files.append(_write(look, path, options))
+    check_endings(options, ENDINGS)
+    check_view(options.view, "positions")
+    opened = open_run(folder.path, options.weights)
+    look = opened.look(options.picture)
+    if options.tap is not None and not is_pattern(options.tap):
+        look.recording[options.tap]  # a wrong name is said before anything is written
+    name = f"{options.picture.stem}-{options.view}.png" if options.view else f"{options.picture.stem}.png"
+    outs = options.out or (folder.path / "look" / name,)
+    files = [_write(opened, look, path, options) for path in outs]
     prediction = look.prediction
     if options.json:
         taps = look.recording.addresses
@@ -84,31 +76,22 @@ def run(argv: list[str]) -> int:
     return 0
 
 
-def _write(look: PictureLook, path: Path, options: LookOptions) -> Path:
+def _write(opened: ClassificationRun, look: PictureLook, path: Path, options: LookOptions) -> Path:
     """One file, by its ending."""
     ending = path.suffix.lower()
     if ending == ".regard":
         return look.recording.save(path)
     if ending == ".html":
         return write_page(path, [(options.picture.name, look.recording)], address=options.tap)
-    return save(_draw(look, options), path)
+    return save(_draw(opened, look, options), path)
 
 
-def last_tap(recording: Recording) -> str:
-    """The last attention that looks at places in the picture."""
-    looking = [address for address in recording if any(isinstance(axis, Grid) for axis in recording[address].key_axes)]
-    if not looking:
-        raise ConfigError(
-            f"No attention of this model looks at places in the picture. It has: {', '.join(recording)}; name one "
-            "with --tap."
-        )
-    return looking[-1]
-
-
-def _draw(look: PictureLook, options: LookOptions) -> Figure:
-    if options.tap is not None and set("*?[") & set(options.tap):
-        return draw_layers(look.recording, taps=options.tap, dark=options.dark)
-    tap = options.tap or last_tap(look.recording)
+def _draw(opened: ClassificationRun, look: PictureLook, options: LookOptions) -> Figure:
+    if options.view == "positions":
+        return positions_figure(opened, dark=options.dark)
+    tap = options.tap if options.tap and not is_pattern(options.tap) else default_tap(look.recording)
+    view = options.view or default_view(look.recording, tap, options)
+    if view != "overlay" or options.query is not None:
+        return draw(look.recording, view, tap, options)
     name, probability = look.prediction.names[0], look.prediction.probabilities[0]
-    title = f"{name} ({100 * probability:.0f} %), {tap}" if options.query is None else None
-    return draw_overlay(look.recording, tap, query=options.query, title=title, dark=options.dark)
+    return draw_overlay(look.recording, tap, title=f"{name} ({100 * probability:.0f} %), {tap}", dark=options.dark)
