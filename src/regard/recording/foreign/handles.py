@@ -56,9 +56,8 @@ class Hand:
         layers = running(self.paths)
         if not layers or layers[-1].module in self.ours:
             return []
-        path = layers[-1].path or "attention"
-        number = self._numbers.count(path, layers)
-        return [self.tap(layers[-1].module, path, which) for which in (EVERY, number)]
+        number = self._numbers.count(layers[-1].path, layers)
+        return [self.tap(layers[-1].module, layers[-1].path, which) for which in (EVERY, number)]
 
     def tap(self, module: nn.Module, path: str, number: int) -> Tap:
         with _lock:
@@ -74,10 +73,13 @@ def taps_by_address(model: nn.Module, pattern: str = "") -> Mapping[str, Tap]:
     number = pattern.rpartition("#")[2]
     which = int(number) if "#" in pattern and number.isdecimal() else EVERY
     ending = f"#{which}" if which else ""
-    return {
-        (path or "attention") + ending: hand.tap(module, path or "attention", which)
-        for path, module in expected.expected(model).items()
-    }
+    layers = expected.expected(model)
+    for module, path in hand.paths.items():
+        # A layer that nothing gives away as attention has to be named in full.
+        asked = (path or "attention") + ending == pattern and module not in hand.ours
+        if asked and not expected.is_plain_torch(module):
+            layers[path] = module
+    return {(path or "attention") + ending: hand.tap(module, path, which) for path, module in layers.items()}
 
 
 @contextmanager

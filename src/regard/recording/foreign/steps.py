@@ -78,8 +78,8 @@ class Steps:
         bias = bias_matrix(step.bias, rows, keys)
         if not isinstance(bias, Tensor):
             bias = step.queries.new_zeros(1, 1, rows, keys, dtype=torch.float32)
-        self._allowed.append(allowed.expand(-1, -1, rows, -1))
-        self._biases.append(bias[(None,) * (4 - bias.dim())].expand(-1, -1, rows, -1))
+        self._allowed.append(allowed.expand(-1, -1, rows, keys))
+        self._biases.append(bias[(None,) * (4 - bias.dim())].expand(-1, -1, rows, keys))
 
     @staticmethod
     def _check_keys(before: DotRelation, relation: DotRelation) -> None:
