@@ -22,7 +22,10 @@ COMMANDS = {
     "predict": ("predict", "translate sentences, with their alignments"),
     "look": ("look", "draw where a trained run looks"),
     "serve": ("serve", "recordings and trained runs in the browser: ask, point, mute heads, compare"),
+    "importance": ("importance", "what is lost by muting each head of a trained run"),
+    "verdict": ("verdict", "whether where a trained run looks says anything about what it answers"),
     "data": ("data", "what a recipe reads: sizes, lengths, vocabulary, ill-formed lines"),
+    "cost": ("cost", "what a recording will take, before it is made"),
     "doctor": ("doctor", "what this machine has and can do, and whether Regard works on it"),
     "demo": ("demo", "in minutes: train with and without attention, compare, draw"),
     "results": ("results", "run what is missing of the published results, and print their table"),
@@ -34,7 +37,7 @@ HELP = f"""usage: regard COMMAND [options]
 Build, train and look inside attention.
 
 commands:
-{chr(10).join(f"  {name:<9}{summary}" for name, (_, summary) in COMMANDS.items())}
+{chr(10).join(f"  {name:<11}{summary}" for name, (_, summary) in COMMANDS.items())}
 
 examples:
   regard demo

@@ -6,9 +6,11 @@ a trained model and knows what can be asked of it. Both are found by the kind of
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +23,7 @@ from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_json
 from regard.core.models import models
 from regard.core.tap import taps
-from regard.core.task import Batches, LossFunction
+from regard.core.task import Batches, Loss, LossFunction
 from regard.data.sources import PARTS, Part
 from regard.recipes.config import RunConfig, RunKind, read_run_config, run_kinds
 from regard.training import (
@@ -62,7 +64,8 @@ class Run(ABC):
     def has_attention(self) -> bool:
         return bool(taps(self.model))
 
-    def _needs_attention(self) -> None:
+    def needs_attention(self) -> None:
+        """An error where there is nothing to look at."""
         if not self.has_attention:
             raise ConfigError(
                 f"{self.folder.path} is a {self.config.model.kind!r} model, which has no attention to look at. Look at "
@@ -72,6 +75,32 @@ class Run(ABC):
     @abstractmethod
     def evaluate(self, part: str = "test", *, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
         """The task's measures on a part of the run's data."""
+
+    @abstractmethod
+    def fresh_model(self) -> nn.Module:
+        """A model of the same build in evaluation, with the weights that training started from."""
+
+    def plan(self, part: str) -> Any:
+        """A part of the run's data in batches (`sequential`, `collate`)."""
+        raise ConfigError(f"The task {self.config.task.kind!r} does not hand out its data batch by batch.")
+
+    def batches(self, part: str = "valid", examples: int | None = None) -> Iterator[Any]:
+        """Batches of a part on the model's device; of so many examples, drawn as whole batches, always the same."""
+        plan = self.plan(part)
+        order = list(plan.sequential())
+        if examples is not None:
+            random.Random(0).shuffle(order)
+        left = sum(map(len, order)) if examples is None else examples
+        device = next(self.model.parameters()).device
+        for indices in order:
+            if left <= 0:
+                return
+            yield moved(plan.collate(indices[:left]), device)
+            left -= len(indices)
+
+    def loss(self, model: nn.Module, batch: Any) -> Loss:
+        """What was made small in training."""
+        return self.task.loss(model, batch)
 
 
 @dataclass
@@ -134,7 +163,7 @@ def prepare(
     """Reads the data and builds the model, with what the folder to resume has of them."""
     kind = kind_of_run(config)
     entry = models[config.model.kind]
-    if entry.family != kind.family:
+    if entry.family not in (kind.family, *kind.also):
         raise ConfigError(
             f"The model {config.model.kind!r} is a {entry.family}, but the task {config.task.kind!r} needs a "
             f"{kind.family}."
@@ -188,6 +217,12 @@ def write_config(folder: RunFolder, config: RunConfig) -> None:
     """Puts another config into a run folder, such as one with a larger budget."""
     header = {**folder.read_header(), "config": config.model_dump(mode="json")}
     on_main(lambda: write_json(folder.config_file, header))
+
+
+def moved(batch: Any, device: torch.device) -> Any:
+    """A batch, which is a dataclass of tensors, on a device."""
+    tensors = {name: value for name, value in vars(batch).items() if isinstance(value, torch.Tensor)}
+    return dataclasses.replace(batch, **{name: tensor.to(device) for name, tensor in tensors.items()})
 
 
 def reached(measured: dict[str, Any], expected: dict[str, float]) -> dict[str, bool]:

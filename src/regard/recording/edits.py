@@ -147,11 +147,11 @@ class Replace(RowEdit):
         if place.step is not None:
             return range(relation.num_queries if place.step.position == self.query else 0)
         row = self.query - place.first_query(relation)
-        if row >= relation.num_queries:
+        if row >= relation.num_queries > 1:  # a single query may be the first of a decoder that goes step by step
             raise EditError(
                 f"There is no query {self.query} in {place.address}; it has {relation.num_queries}, counted from 0."
             )
-        return range(max(0, row), row + 1)
+        return range(row, row + 1) if 0 <= row < relation.num_queries else range(0)
 
     def _fitted(self, num_keys: int, place: Place) -> torch.Tensor:
         """For self-attention, which may have more positions or fewer, keys beyond those given get the weight 0."""
