@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from regard import attention, core, data, explorer, models, plots, recipes, recording, tasks, training
     from regard.attention import mechanisms
     from regard.recipes.run import Run, open_run
-    from regard.recording import Recording, edit, edits, importance, record
+    from regard.recording import Recording, edit, edits, film, importance, record
 
     __version__: str
 
@@ -35,6 +35,7 @@ __all__ = [
     "edit",
     "edits",
     "explorer",
+    "film",
     "importance",
     "mechanisms",
     "models",
@@ -53,6 +54,7 @@ _HOMES = {
     "Run": "regard.recipes.run",
     "edit": "regard.recording",
     "edits": "regard.recording",
+    "film": "regard.recording",
     "importance": "regard.recording",
     "mechanisms": "regard.attention",
     "open_run": "regard.recipes.run",

@@ -29,7 +29,7 @@ def draw_verdict(verdict: Verdict, *, title: str | None = None, dark: bool = Fal
         below = wrapped(note, 10.0, width - 2 * MARGIN, lines=4)
         top = MARGIN + text_size(lines, TITLE_SIZE)[1] + 0.45
         bottom = top + _PANEL[1] + _AXIS_SPACE
-        figure = new_figure(width, bottom + text_size(below, 10.0)[1] + 0.6 + MARGIN, colours)
+        figure = new_figure(width, bottom + text_size(below, 10.0)[1] + 0.4 + MARGIN, colours)
         page = sheet(figure)
         page.text(MARGIN, MARGIN, lines, size=TITLE_SIZE, color=colours.ink, va="top")
         shares = 100 * verdict.curves.shares

@@ -2,6 +2,7 @@
 
 from regard.recording import edits
 from regard.recording.edit import edit
+from regard.recording.film import film
 from regard.recording.importance import Importance, importance
 from regard.recording.record import record
 from regard.recording.recording import RecordedMap, Recording
@@ -17,6 +18,7 @@ __all__ = [
     "Relevance",
     "edit",
     "edits",
+    "film",
     "importance",
     "record",
     "recording_cost",
