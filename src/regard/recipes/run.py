@@ -89,10 +89,12 @@ class Run(ABC):
         raise ConfigError(f"The task {self.config.task.kind!r} does not hand out its data batch by batch.")
 
     def batches(self, part: str = "valid", examples: int | None = None) -> Iterator[Any]:
-        """Batches of a part on the model's device; of so many examples, drawn as whole batches, always the same."""
+        """Batches of a part on the model's device; or some ten of so many examples, which are always the same ones."""
         plan = self.plan(part)
         order = list(plan.sequential())
         if examples is not None:
+            size = max(1, examples // 10)
+            order = [indices[start : start + size] for indices in order for start in range(0, len(indices), size)]
             random.Random(0).shuffle(order)
         left = sum(map(len, order)) if examples is None else examples
         device = next(self.model.parameters()).device
