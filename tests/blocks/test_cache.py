@@ -42,6 +42,19 @@ def test_appending_copies_nothing() -> None:
         assert keys.shape[2] == values.shape[2] == cache.length == length
 
 
+def test_room_is_made_as_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.blocks.cache.STEP", 3)
+    steps = [step() for _ in range(ROOM)]
+    cache, rooms = KeyValueCache.empty(*steps[0], BATCH, ROOM), []
+    for length, (keys, values) in enumerate(steps, start=1):
+        before, cache = cache, cache.append(keys, values)
+        rooms.append(cache.keys.shape[2])
+        assert (cache.keys is before.keys) == (length not in (4, 7)), "only a full room is left for a larger one"
+    assert rooms == [3, 3, 3, 6, 6, 6, 7]
+    for now, parts in zip(cache.filled(), zip(*steps, strict=True), strict=True):
+        assert torch.equal(now, torch.cat(parts, dim=2))
+
+
 def test_a_full_cache_says_so() -> None:
     cache = filled([step() for _ in range(ROOM)])
     with pytest.raises(AssertionError, match="room for 7 positions"):
@@ -53,7 +66,7 @@ def test_sentences_leave_the_batch() -> None:
     kept = filled(steps).keep(torch.tensor([1]))
     for now, before in zip(kept.filled(), filled(steps).filled(), strict=True):
         assert torch.equal(now, before[WIDTH:])
-    assert kept.keys.shape == (1, WIDTH, HEADS, ROOM, KEY_WIDTH)
+    assert kept.keys.shape == (WIDTH, HEADS, ROOM, KEY_WIDTH)
     assert kept.append(*(tensor[WIDTH:] for tensor in step())).length == 3
 
 
@@ -61,11 +74,12 @@ def test_sentences_leave_the_batch() -> None:
 def test_hypotheses_change_places(beams: list[list[int]]) -> None:
     cache = filled([step() for _ in range(2)])
     moved = cache.reorder(torch.tensor(beams))
-    assert moved.keys.shape[:2] == (BATCH, len(beams[0]))
-    for example, chosen in enumerate(beams):
-        for place, beam in enumerate(chosen):
-            assert torch.equal(moved.keys[example, place, :, :2], cache.keys[example, beam, :, :2])
-            assert torch.equal(moved.values[example, place, :, :2], cache.values[example, beam, :, :2])
+    width = len(beams[0])
+    for now, before in zip(moved.filled(), cache.filled(), strict=True):
+        assert len(now) == BATCH * width
+        for example, chosen in enumerate(beams):
+            for place, beam in enumerate(chosen):
+                assert torch.equal(now[example * width + place], before[example * WIDTH + beam])
 
 
 def test_what_was_moved_has_its_own_room() -> None:

@@ -21,10 +21,16 @@ from regard.explorer.asking import LiveModel, Question
 from regard.explorer.server import Served, make_app
 from regard.recording import Recording
 
-ARGUMENTS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+ARGUMENTS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 SOURCE = ("the", "black", "dog", "of", "Anna", "</s>")
 TARGET = ("le", "chien", "noir", "d'Anna", "</s>")

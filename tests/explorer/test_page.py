@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -160,17 +159,21 @@ def test_a_page_of_a_large_model_is_small_and_its_weights_are_close(tmp_path, op
     assert shown == pytest.approx(float(row[30]), abs=off + 0.0006)
 
 
-def test_rounding_keeps_to_its_error():
+def _scores(relation):
+    return 0.3 * relation.queries.double() @ relation.keys.double().repeat_interleave(2, dim=1).mT
+
+
+def test_rounding_keeps_to_its_error(tmp_path):
     queries, keys = torch.randn(2, 6, 41, 13), torch.randn(2, 3, 37, 13)
     keys = 2 * keys + 5  # a mean key that all share says nothing
     queries[..., 0] *= 9
     recording = labelled({"a": DotRelation(queries, keys, 0.3)}, {"a": ("q", "k")})
     file = file_bytes(recording)
     for error in (0.004, 0.05):
-        path = Path(packing.tempfile.mkdtemp()) / "r.regard"
+        path = tmp_path / "r.regard"
         path.write_bytes(restored(rounded(file, error)))
         again = Recording.load(path).relations["a"]
-        scores = [r.queries.double() @ r.keys.double().repeat_interleave(2, 1).mT * 0.3 for r in (recording.relations["a"], again)]  # fmt: skip
+        scores = [_scores(one) for one in (recording.relations["a"], again)]
         off = [s - s.mean(dim=-1, keepdim=True) for s in scores]
         found = float((off[0] - off[1]).std())
         assert error / 3 < found < 1.2 * error
@@ -204,7 +207,7 @@ def test_what_cannot_be_shown(tmp_path):
         write_page(tmp_path / "page.html", [])
     with pytest.raises(ConfigError, match="No recorded tap matches 'nowhere'"):
         write_page(tmp_path / "page.html", translation(), taps="nowhere")
-    with pytest.raises(ConfigError, match="no tap 'encoder.9.self'"):
+    with pytest.raises(ConfigError, match=r"no tap 'encoder\.9\.self'"):
         write_page(tmp_path / "page.html", translation(), address="encoder.9.self")
 
 

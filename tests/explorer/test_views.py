@@ -176,7 +176,9 @@ def test_a_link_restores_the_view(words, open_page):
     assert again.locator(".pane:visible").count() == 2
 
 
-@pytest.mark.parametrize("hash", ["#recording=99&tap=nowhere&head=77&query=1e9", "#query=-1&zoom=NaN&view=none", "#%%%"])
+@pytest.mark.parametrize(
+    "hash", ["#recording=99&tap=nowhere&head=77&query=1e9", "#query=-1&zoom=NaN&view=none", "#%%%"]
+)
 def test_a_link_that_makes_no_sense_does_no_harm(open_site, open_page, hash):
     page = open_page(open_site({"one": translation()}) + hash)
     page.locator(".list.queries .word").first.wait_for()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from regard.core.axes import Text
 from regard.core.relations import DenseRelation, DotRelation
@@ -31,6 +35,19 @@ WEIRD = (
     "\ud83d",
     "\u202eabc",
 )
+
+
+def soft(*shape: int) -> torch.Tensor:
+    """Weights that sum to one over the last axis, always the same for a shape."""
+    return (3 * torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))).softmax(dim=-1)
+
+
+def kept_picture(height: int, width: int) -> str:
+    """A picture as a recording holds it."""
+    pixels = np.random.default_rng(5).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, format="PNG")
+    return base64.b64encode(buffer.getvalue()).decode()
 
 
 @pytest.fixture

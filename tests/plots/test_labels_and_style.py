@@ -14,9 +14,11 @@ from matplotlib.colors import to_rgb
 from matplotlib.font_manager import FontEntry, fontManager
 
 from regard.plots import draw_alignment
+from regard.plots.fonts import fonts
 from regard.plots.labels import shown
 from regard.plots.palette import DARK, LIGHT, ceiling
-from regard.plots.style import fonts, styled, text_size, weight_map, wrapped
+from regard.plots.sheet import weight_map
+from regard.plots.style import styled, text_size, wrapped
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_the_demo_draws_sentences_that_turn_round(config: RunConfig) -> None:
 
 def test_the_demo_knows_the_deck_sentence_when_it_sees_it(run: Run) -> None:
     look = run.look(DECK_PAIR.source_text)
-    demo = Demo(run, run, {}, {}, look, [], [], 0.0)
+    demo = Demo(run, run, {}, {}, look, [], [])
     assert not demo.deck_right
     perfect = dataclasses.replace(look.translation, text=DECK_PAIR.target_text, links=DECK_PAIR.sure)
     demo = dataclasses.replace(demo, deck=dataclasses.replace(look, translation=perfect))

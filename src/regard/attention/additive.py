@@ -16,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.mechanism import ScoreAttention, mechanisms
+from regard.core.linear import Linear
 
 
 @mechanisms.register("additive")
@@ -24,9 +25,9 @@ class AdditiveAttention(ScoreAttention):
 
     def __init__(self, queries_width: int, keys_width: int, width: int) -> None:
         super().__init__(queries_width, keys_width, width)
-        self.query_projection = nn.Linear(queries_width, width, bias=False)
-        self.key_projection = nn.Linear(keys_width, width, bias=False)
-        self.energy = nn.Linear(width, 1, bias=False)
+        self.query_projection = Linear(queries_width, width, bias=False)
+        self.key_projection = Linear(keys_width, width, bias=False)
+        self.energy = Linear(width, 1, bias=False)
 
     def prepare(self, keys: Float[Tensor, "*batch keys keys_width"]) -> Float[Tensor, "*batch keys width"]:
         return self.key_projection(keys)
@@ -43,8 +44,8 @@ class ConcatenatedAdditiveAttention(ScoreAttention):
 
     def __init__(self, queries_width: int, keys_width: int, width: int) -> None:
         super().__init__(queries_width, keys_width, width)
-        self.projection = nn.Linear(queries_width + keys_width, width, bias=False)
-        self.energy = nn.Linear(width, 1, bias=False)
+        self.projection = Linear(queries_width + keys_width, width, bias=False)
+        self.energy = Linear(width, 1, bias=False)
 
     def prepare(self, keys: Float[Tensor, "*batch keys keys_width"]) -> Float[Tensor, "*batch keys width"]:
         return nn.functional.linear(keys, self.projection.weight[:, self.queries_width :])

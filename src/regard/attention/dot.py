@@ -10,9 +10,10 @@ All three run on the fused kernels: a bilinear score is a dot product with proje
 from __future__ import annotations
 
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.mechanism import DotAttention, mechanisms, require_equal_widths
+from regard.core.linear import Linear
 
 
 @mechanisms.register("dot")
@@ -41,7 +42,7 @@ class BilinearAttention(DotAttention):
 
     def __init__(self, queries_width: int, keys_width: int, width: int) -> None:
         super().__init__(queries_width, keys_width, width)
-        self.between = nn.Linear(queries_width, keys_width, bias=False)
+        self.between = Linear(queries_width, keys_width, bias=False)
 
     def project(
         self, queries: Float[Tensor, "batch heads queries queries_width"]

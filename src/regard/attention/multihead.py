@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from regard.attention.kernels import Bias
 from regard.attention.mechanism import build_mechanism
 from regard.core.errors import ConfigError
+from regard.core.linear import Linear
 from regard.core.masks import AllowLike
 
 Heads = Float[Tensor, "batch heads positions head_width"]
@@ -36,11 +37,11 @@ class MultiHeadSelfAttention(nn.Module):
         super().__init__()
         head_width = head_size(width, num_heads)
         self.num_heads = num_heads
-        self.projection: nn.Module = nn.Linear(width, 3 * width)
+        self.projection: nn.Module = Linear(width, 3 * width)
         self.mechanism = build_mechanism(
             mechanism, head_width, head_width, head_width, queries=axis, keys=axis, dropout_rate=dropout_rate
         )
-        self.output = nn.Linear(width, width)
+        self.output = Linear(width, width)
 
     def project(self, inputs: Float[Tensor, "batch positions width"]) -> tuple[Heads, Heads, Heads]:
         queries, keys, values = self.projection(inputs).chunk(3, dim=-1)
@@ -111,12 +112,12 @@ class MultiHeadCrossAttention(nn.Module):
         super().__init__()
         head_width = head_size(width, num_heads)
         self.num_heads = num_heads
-        self.query_projection = nn.Linear(width, width)
-        self.memory_projection = nn.Linear(memory_width or width, 2 * width)
+        self.query_projection = Linear(width, width)
+        self.memory_projection = Linear(memory_width or width, 2 * width)
         self.mechanism = build_mechanism(
             mechanism, head_width, head_width, head_width, queries=queries, keys=keys, dropout_rate=dropout_rate
         )
-        self.output = nn.Linear(width, width)
+        self.output = Linear(width, width)
 
     def project_memory(self, memory: Float[Tensor, "batch keys memory_width"]) -> tuple[Tensor, Heads]:
         """Keys and values of the memory, for all queries to come."""
@@ -142,7 +143,7 @@ def head_size(width: int, num_heads: int) -> int:
 
 
 def split_heads(inputs: Float[Tensor, "batch positions width"], num_heads: int) -> Heads:
-    return inputs.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+    return inputs.view(*inputs.shape[:-1], num_heads, inputs.shape[-1] // num_heads).transpose(1, 2)
 
 
 def merge_heads(heads: Heads) -> Float[Tensor, "batch positions width"]:

@@ -19,7 +19,8 @@ from torch import Tensor, nn
 
 from regard.attention.mechanism import build_mechanism
 from regard.core.dropout import dropout
-from regard.core.masks import Allow, allow_padding
+from regard.core.linear import Linear
+from regard.core.masks import Allow, allow_present
 from regard.core.steps import Step, at_step
 from regard.layers.recurrent import RecurrentCell, cells, run
 
@@ -189,7 +190,7 @@ class AttentionReader(Reader):
         present: Bool[Tensor, "batch sources"],
         state: Float[Tensor, "batch state_width"],
     ) -> RecurrentMemory:
-        return RecurrentMemory(self.mechanism.prepare(annotations), annotations, allow_padding(present), state)
+        return RecurrentMemory(self.mechanism.prepare(annotations), annotations, allow_present(present), state)
 
     def read(
         self, queries: Float[Tensor, "batch queries queries_width"], memory: RecurrentMemory, step: Step | None = None
@@ -225,8 +226,8 @@ class ContextDecoder(nn.Module):
         super().__init__()
         self.reader = reader
         self.cell: RecurrentCell = cells[cell](inputs_width, width)
-        self.context_gates = nn.Linear(context_width, self.cell.num_gates * width, bias=False)
-        self.combine = nn.Linear(width + inputs_width + context_width, 2 * features_width)
+        self.context_gates = Linear(context_width, self.cell.num_gates * width, bias=False)
+        self.combine = Linear(width + inputs_width + context_width, 2 * features_width)
 
     def forward(
         self, inputs: Float[Tensor, "batch targets inputs_width"], memory: RecurrentMemory

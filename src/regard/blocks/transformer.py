@@ -101,6 +101,10 @@ class CrossMemory:
     values: Float[Tensor, "batch heads sources head_width"]
     allow: Allow
 
+    def contiguous(self) -> CrossMemory:
+        """Laid out once for the products of many steps."""
+        return CrossMemory(self.keys.contiguous(), self.values.contiguous(), self.allow)
+
     def keep(self, sentences: Int[Tensor, "kept"]) -> CrossMemory:
         return CrossMemory(self.keys[sentences], self.values[sentences], self.allow.select(sentences))
 
@@ -158,7 +162,7 @@ class DecoderBlock(nn.Module):
                 cache = KeyValueCache.empty(keys, values, batch, state.max_length)
             cache = cache.append(keys, values)
             context = self.attention.attend(queries, *cache.filled(), allow=allow_causal(), bias=bias)
-            return context[:, 0].unflatten(0, (batch, width))
+            return context.view(batch, width, -1)
 
         with at_step(state.place, self.attention.mechanism.tap):
             attended = self.attention_residual(inputs, attend)

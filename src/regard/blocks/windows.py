@@ -24,6 +24,7 @@ from regard.attention.multihead import Heads, merge_heads
 from regard.core.axes import Grid
 from regard.core.context import context_in_groups
 from regard.core.grouped import GroupedRelation
+from regard.core.linear import Linear
 from regard.core.masks import Allow
 from regard.core.relations import DotRelation
 from regard.core.tap import Tap
@@ -116,7 +117,7 @@ class WindowAttention(nn.Module, ABC):
         self.num_heads = num_heads
         self.scale = scale
         self.dropout_rate = dropout_rate
-        self.output = nn.Linear(width, width)
+        self.output = Linear(width, width)
         self.tap = Tap(axis, axis)
 
     @abstractmethod

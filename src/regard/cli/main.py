@@ -25,6 +25,7 @@ COMMANDS = {
     "importance": ("importance", "what is lost by muting each head of a trained run"),
     "verdict": ("verdict", "whether where a trained run looks says anything about what it answers"),
     "data": ("data", "what a recipe reads: sizes, lengths, vocabulary, ill-formed lines"),
+    "cost": ("cost", "what a recording will take, before it is made"),
     "doctor": ("doctor", "what this machine has and can do, and whether Regard works on it"),
     "demo": ("demo", "in minutes: train with and without attention, compare, draw"),
     "results": ("results", "run what is missing of the published results, and print their table"),

@@ -56,7 +56,13 @@ class Allow:
 
     def simplified(self, num_queries: int) -> Allow:
         """Without the causal condition where it excludes nothing: one query at the end sees all keys."""
-        return replace(self, causal=False) if self.causal and num_queries == 1 else self
+        if not self.causal or num_queries != 1:
+            return self
+        return _EVERYTHING if self.only_causal else replace(self, causal=False)
+
+    def leaves_all_something(self, num_queries: int, num_keys: int) -> bool:
+        """Whether each query is sure to have a key: its own position at least, where only distance counts."""
+        return self.keys is None and self.pairs is None and 0 < num_queries <= num_keys
 
     def block(
         self, start: int, stop: int, num_queries: int, num_keys: int, device: torch.device | None = None
@@ -114,6 +120,8 @@ class Allow:
 
 AllowLike: TypeAlias = Allow | Tensor | None
 
+_EVERYTHING = Allow()
+
 
 def allow_causal() -> Allow:
     """No query sees a key that comes after it."""
@@ -123,6 +131,12 @@ def allow_causal() -> Allow:
 def allow_padding(present: Bool[Tensor, "batch keys"]) -> Allow:
     """Only keys that are there: `allow_padding(tokens != PAD)`."""
     return as_allow(present, name="present", padding=True)
+
+
+def allow_present(present: Bool[Tensor, "batch keys"]) -> Allow:
+    """As `allow_padding`, and no condition where nothing is padded; only asked where looking costs no waiting."""
+    at_hand = present.device.type == "cpu" and not torch.compiler.is_compiling()
+    return _EVERYTHING if at_hand and bool(present.all()) else allow_padding(present)
 
 
 def allow_lengths(lengths: Int[Tensor, "batch"], num_keys: int) -> Allow:

@@ -81,13 +81,15 @@ def page(named: Sequence[tuple[str, Recording]], title: str, introduction: str, 
     """The whole text of the file."""
     script = f'{modules.joined("page.js")}\nstart(document.getElementById("regard"));\n'
     names = [name or str(one.outputs.get("source") or "Recording") for name, one in named]
+    texts = packed([file_bytes(one) for _, one in named])
     contents = {
         "title": title,
         "introduction": introduction,
         "first": dict(first),
-        "entries": [_entry(name, one) for name, (_, one) in zip(names, named, strict=True)],
+        "entries": [
+            {**_entry(name, one), "note": each.note} for name, (_, one), each in zip(names, named, texts, strict=True)
+        ],
     }
-    texts = packed([file_bytes(one) for _, one in named])
     return Template(resources.files("regard.explorer").joinpath("page.html").read_text(encoding="utf-8")).substitute(
         title=html.escape(_writable(title)),
         style=modules.read("style.css"),
@@ -95,8 +97,8 @@ def page(named: Sequence[tuple[str, Recording]], title: str, introduction: str, 
         prose="\n".join(_prose(name, one) for name, (_, one) in zip(names, named, strict=True)),
         contents=json_in_html(contents),
         recordings="\n".join(
-            f'<script type="application/octet-stream" id="recording-{number}">{text}</script>'
-            for number, text in enumerate(texts)
+            f'<script type="application/octet-stream" id="recording-{number}">{each.text}</script>'
+            for number, each in enumerate(texts)
         ),
         script=script,
     )

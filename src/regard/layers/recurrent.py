@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from regard.core.linear import Linear
 from regard.core.registry import Registry
 
 cells: Registry[type[RecurrentCell]] = Registry("recurrent cell")
@@ -28,8 +29,8 @@ class RecurrentCell(nn.Module, ABC):
     def __init__(self, inputs_width: int, width: int) -> None:
         super().__init__()
         self.width = width
-        self.input_gates = nn.Linear(inputs_width, self.num_gates * width)
-        self.hidden_gates = nn.Linear(width, self.num_gates * width)
+        self.input_gates = Linear(inputs_width, self.num_gates * width)
+        self.hidden_gates = Linear(width, self.num_gates * width)
         for matrix in self.hidden_gates.weight.data.chunk(self.num_gates):
             nn.init.orthogonal_(matrix)
 

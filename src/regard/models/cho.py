@@ -28,6 +28,7 @@ from regard.blocks.recurrent import (
 )
 from regard.core.dropout import dropout
 from regard.core.errors import ConfigError
+from regard.core.linear import Linear
 from regard.core.models import ModelConfig, ModelEntry, models
 from regard.core.seq2seq import Seq2SeqOutput
 from regard.core.special import PAD
@@ -64,12 +65,12 @@ class ChoEncoderDecoder(nn.Module):
         self.target_embedding = nn.Embedding(target_vocabulary, config.embedding_width)
         encoder = BidirectionalEncoder if config.bidirectional else ForwardEncoder
         self.encoder = encoder(config.cell, config.embedding_width, config.width)
-        self.summary = nn.Linear(config.width, config.width)
-        self.initial_state = nn.Linear(config.width, config.width)
+        self.summary = Linear(config.width, config.width)
+        self.initial_state = Linear(config.width, config.width)
         self.decoder = ContextDecoder(
             SummaryReader(), config.cell, config.embedding_width, config.width, config.width, config.embedding_width
         )
-        self.readout = nn.Linear(config.embedding_width, target_vocabulary)
+        self.readout: nn.Linear = Linear(config.embedding_width, target_vocabulary)
         initialise_embeddings(self.source_embedding, self.target_embedding)
         if config.tied:
             self.readout.weight = self.target_embedding.weight

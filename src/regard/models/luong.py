@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from regard.blocks.recurrent import AttentionReader, RecurrentMemory, RecurrentStack, RecurrentState
 from regard.core.dropout import dropout
+from regard.core.linear import Linear
 from regard.core.models import ModelConfig, ModelEntry, models
 from regard.core.seq2seq import Seq2SeqOutput
 from regard.core.special import PAD
@@ -66,8 +67,8 @@ class Luong(nn.Module):
         self.reader = AttentionReader(
             config.attention, config.width, config.width, config.width, config.attention_dropout_rate
         )
-        self.combine = nn.Linear(2 * config.width, config.width, bias=False)
-        self.readout = nn.Linear(config.width, target_vocabulary)
+        self.combine = Linear(2 * config.width, config.width, bias=False)
+        self.readout: nn.Linear = Linear(config.width, target_vocabulary)
         initialise_embeddings(self.source_embedding, self.target_embedding)
 
     def forward(self, source: Int[Tensor, "batch sources"], target: Int[Tensor, "batch targets"]) -> Seq2SeqOutput:

@@ -31,6 +31,7 @@ from regard.blocks.recurrent import (
 )
 from regard.core.dropout import dropout
 from regard.core.errors import ConfigError
+from regard.core.linear import Linear
 from regard.core.models import ModelConfig, ModelEntry, models
 from regard.core.seq2seq import Seq2SeqOutput
 from regard.core.special import PAD
@@ -80,8 +81,8 @@ class RNNSearch(nn.Module):
         self.decoder = ContextDecoder(
             reader, config.cell, config.embedding_width, config.width, config.width, config.embedding_width
         )
-        self.initial_state = nn.Linear(config.width // 2, config.width)
-        self.readout = nn.Linear(config.embedding_width, target_vocabulary)
+        self.initial_state = Linear(config.width // 2, config.width)
+        self.readout: nn.Linear = Linear(config.embedding_width, target_vocabulary)
         initialise_embeddings(self.source_embedding, self.target_embedding)
         if config.tied:
             self.readout.weight = self.target_embedding.weight

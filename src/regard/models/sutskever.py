@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from regard.blocks.recurrent import RecurrentMemory, RecurrentStack, RecurrentState
 from regard.core.dropout import dropout
+from regard.core.linear import Linear
 from regard.core.masks import Allow
 from regard.core.models import ModelConfig, ModelEntry, models
 from regard.core.seq2seq import Seq2SeqOutput
@@ -51,7 +52,7 @@ class Sutskever(nn.Module):
         self.target_embedding = nn.Embedding(target_vocabulary, config.embedding_width)
         self.encoder = RecurrentStack(*sizes)
         self.decoder = RecurrentStack(*sizes)
-        self.readout = nn.Linear(config.width, target_vocabulary)
+        self.readout: nn.Linear = Linear(config.width, target_vocabulary)
         initialise_embeddings(self.source_embedding, self.target_embedding)
 
     def forward(self, source: Int[Tensor, "batch sources"], target: Int[Tensor, "batch targets"]) -> Seq2SeqOutput:

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from regard.attention.multihead import Heads, head_size, split_heads
 from regard.blocks.shifted_windows import PatchMerging, ShiftedWindowConfig, ShiftedWindowTransformer
 from regard.blocks.windows import WindowAttention
+from regard.core.linear import Linear
 from regard.core.models import ModelEntry, models, sizes
 from regard.layers.grid_positions import offset_bias
 from regard.layers.residual import PreNorm
@@ -41,7 +42,7 @@ class BiasedWindowAttention(WindowAttention):
         head_width = head_size(width, num_heads)
         super().__init__(width, num_heads, head_width**-0.5, axis=axis, dropout_rate=dropout_rate)
         self.side = side
-        self.projection = nn.Linear(width, 3 * width)
+        self.projection = Linear(width, 3 * width)
         self.by_offset = nn.Parameter(torch.empty(num_heads, 2 * side - 1, 2 * side - 1))
         nn.init.trunc_normal_(self.by_offset, std=0.02)
 

@@ -25,7 +25,8 @@ from torch import Tensor, nn
 from regard.blocks.transformer import BlockParts, BlockState, CrossMemory, DecoderBlock, EncoderBlock
 from regard.core.dropout import dropout
 from regard.core.errors import ConfigError
-from regard.core.masks import allow_padding
+from regard.core.linear import Linear
+from regard.core.masks import allow_present
 from regard.core.models import ModelConfig, ModelEntry, models
 from regard.core.seq2seq import Seq2SeqOutput
 from regard.core.special import PAD
@@ -108,7 +109,7 @@ class Transformer(nn.Module):
             DecoderBlock(parts, axis="target", memory_axis="source") for _ in range(config.num_decoder_blocks)
         )
         self.decoder_norm = parts.final_norm()
-        self.readout = nn.Linear(width, target_vocabulary, bias=config.readout_bias)
+        self.readout: nn.Linear = Linear(width, target_vocabulary, bias=config.readout_bias)
         self._initialise()
         if config.tied == "all":
             self.source_embedding.weight = self.target_embedding.weight
@@ -125,7 +126,7 @@ class Transformer(nn.Module):
 
     def encode(self, source: Int[Tensor, "batch sources"]) -> tuple[CrossMemory, ...]:
         """What each decoder block reads of the source, projected once."""
-        allow = allow_padding(source != PAD)
+        allow = allow_present(source != PAD)
         features = self._embed(self.source_embedding, self.source_positions, source, 0)
         bias = self.source_positions.bias(source.shape[1], source.shape[1])
         for block in self.encoder:
@@ -134,7 +135,7 @@ class Transformer(nn.Module):
         return tuple(block.remember(features, allow) for block in self.decoder)  # type: ignore[operator]
 
     def start(self, memory: tuple[CrossMemory, ...], max_length: int) -> TransformerState:
-        return TransformerState(tuple(BlockState(part, None, max_length) for part in memory), 0)
+        return TransformerState(tuple(BlockState(part.contiguous(), None, max_length) for part in memory), 0)
 
     def step(
         self, tokens: Int[Tensor, "batch width"], state: TransformerState

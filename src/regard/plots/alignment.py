@@ -13,28 +13,16 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.plots.labels import shown
-from regard.plots.matrix import GAP, ColumnLabels, draw_cells, draw_row_labels, draw_values
+from regard.plots.matrix import GAP, ColumnLabels, checked, draw_cells, draw_row_labels, draw_values
 from regard.plots.palette import Palette, ceiling, palette
-from regard.plots.style import (
-    COLOUR_BAR_WIDTH,
-    MARGIN,
-    TITLE_SIZE,
-    colour_bar,
-    longest,
-    new_figure,
-    sheet,
-    styled,
-    text_size,
-    weight_scale,
-    wrapped,
-)
+from regard.plots.sheet import COLOUR_BAR_WIDTH, bar_height, colour_bar, new_sheet, weight_scale
+from regard.plots.style import NAME_SIZE, longest, styled
 
 MAX_WORDS = 150
 MAX_PRINTED_VALUES = 100
 
 _LARGEST_CELL, _SMALLEST_CELL = 0.46, 0.16
 _WHOLE = 7.0  # inches that the cells of the longer side aim at
-_NARROWEST_TITLE = 4.0
 
 
 def draw_alignment(
@@ -44,34 +32,32 @@ def draw_alignment(
     *,
     title: str | None = None,
     links: Collection[tuple[int, int]] | None = None,
+    largest: float | None = None,
     dark: bool = False,
 ) -> Figure:
     """Target words from top to bottom, source words from left to right, a cell the darker the larger its weight.
 
-    `links` are pairs (source word, target word), which get an outline.
+    `links` are pairs (source word, target word), which get an outline. `largest` is the weight of the last colour, for
+    pictures that are compared; left out, it goes by these weights.
     """
-    table = _checked(weights, source_tokens, target_tokens, links or ())
+    table = checked(weights, target_tokens, source_tokens, MAX_WORDS, "An alignment matrix", ("target", "source"))
+    _check_links(links or (), len(source_tokens), len(target_tokens))
     colours = palette(dark)
     columns, rows = [shown(token) for token in source_tokens], [shown(token) for token in target_tokens]
-    with styled([*columns, *rows, title or ""]):
+    texts = [*columns, *rows, title or ""]
+    with styled(texts):
         cell = min(_LARGEST_CELL, max(_SMALLEST_CELL, _WHOLE / max(1, *table.shape)))
-        points = min(12.0, max(7.0, cell * 30))
+        points = min(13.0, max(7.0, cell * 30))
         names = ColumnLabels.fit(columns, cell, points)
         width, height = len(columns) * cell, max(len(rows) * cell, _LARGEST_CELL)
-        bar_height = min(2.4, max(1.2, height))
-        left = MARGIN + max(longest(rows, points) + GAP, 0.25)
-        right = left + width + max(names.overhang, 0.15 + COLOUR_BAR_WIDTH)
-        heading = wrapped(title or "", TITLE_SIZE, max(right - MARGIN, _NARROWEST_TITLE))
-        heading_width, heading_height = text_size(heading, TITLE_SIZE) if heading else (0.0, 0.0)
-        top = MARGIN + (heading_height + 0.15 if heading else 0.0) + names.height
+        before = max(longest(rows, points) + GAP, 0.25)
+        after = max(names.overhang, 0.15 + COLOUR_BAR_WIDTH)
         legend = 0.32 if links else 0.0
-        bottom = top + max(height + legend, bar_height)
+        below = max(height + legend, bar_height(height))
 
-        figure = new_figure(max(right, MARGIN + heading_width) + MARGIN, bottom + MARGIN, colours)
-        page = sheet(figure)
-        scale = weight_scale(ceiling(float(table.max(initial=0.0))))
-        if heading:
-            page.text(MARGIN, MARGIN, heading, size=TITLE_SIZE, color=colours.ink, ha="left", va="top")
+        sheet = new_sheet(before + width + after, names.height + below, title or "", colours, texts)
+        page, left, top = sheet.axes, sheet.left + before, sheet.top + names.height
+        scale = weight_scale(ceiling(float(table.max(initial=0.0)) if largest is None else largest))
         names.draw(page, left, top, cell, colours.ink)
         draw_row_labels(page, rows, left, top, cell, points, colours.ink)
         draw_cells(page, table, left, top, cell, scale, colours)
@@ -81,9 +67,9 @@ def draw_alignment(
             side = "target" if not rows else "source"
             page.text(left, top + height / 2, f"no {side} words", size=points, color=colours.muted, va="center")
         if links:
-            _draw_links(page, links, left, top, cell, len(rows), points, colours)
-        colour_bar(figure, left + width + 0.15, top, bar_height, scale, colours)
-    return figure
+            _draw_links(page, links, left, top, cell, len(rows), colours)
+        colour_bar(sheet, left + width + 0.15, top, bar_height(height), scale, colours)
+    return sheet.figure
 
 
 def _draw_links(
@@ -93,7 +79,6 @@ def _draw_links(
     top: float,
     cell: float,
     num_rows: int,
-    points: float,
     colours: Palette,
 ) -> None:
     inset, line = 0.05 * cell, max(1.0, 4.5 * cell)
@@ -103,35 +88,13 @@ def _draw_links(
         page.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=colours.outline, linewidth=line))
     below = top + num_rows * cell + 0.13
     page.add_patch(Rectangle((left, below), 0.13, 0.13, fill=False, edgecolor=colours.outline, linewidth=1.6))
-    page.text(
-        left + 0.21, below + 0.065, "word link", size=min(points, 10.0), color=colours.muted, va="center_baseline"
-    )
+    page.text(left + 0.21, below + 0.065, "word link", size=NAME_SIZE, color=colours.muted, va="center_baseline")
 
 
-def _checked(
-    weights: Float[np.ndarray | Tensor, "targets sources"],
-    source_tokens: Sequence[str],
-    target_tokens: Sequence[str],
-    links: Collection[tuple[int, int]],
-) -> Float[np.ndarray, "targets sources"]:
-    table = weights.numpy(force=True) if isinstance(weights, Tensor) else np.asarray(weights, dtype=float)
-    expected = (len(target_tokens), len(source_tokens))
-    if max(expected) > MAX_WORDS:
-        raise ConfigError(
-            f"An alignment matrix shows at most {MAX_WORDS} words a side, and this one has {expected[0]:,} target and "
-            f"{expected[1]:,} source words. Draw a part of it, such as the first {MAX_WORDS} words of both."
-        )
-    if table.shape != expected:
-        raise ConfigError(
-            f"The weights have the shape {table.shape}, but there are {expected[0]} target words (rows) and "
-            f"{expected[1]} source words (columns)."
-        )
-    if not np.isfinite(table).all():
-        raise ConfigError("The weights of an alignment matrix must be finite numbers; these hold NaN or infinity.")
+def _check_links(links: Collection[tuple[int, int]], num_sources: int, num_targets: int) -> None:
     for source, target in links:
-        if not (0 <= source < expected[1] and 0 <= target < expected[0]):
+        if not (0 <= source < num_sources and 0 <= target < num_targets):
             raise ConfigError(
-                f"The link {source}-{target} is outside the matrix of {expected[1]} source and {expected[0]} target "
+                f"The link {source}-{target} is outside the matrix of {num_sources} source and {num_targets} target "
                 f"words; links are pairs (source word, target word), counted from 0."
             )
-    return table

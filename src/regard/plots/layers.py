@@ -11,22 +11,10 @@ from matplotlib.patches import Rectangle
 
 from regard.core.errors import ConfigError
 from regard.plots.labels import shown
+from regard.plots.matrix import shrunk
 from regard.plots.palette import Palette, ceiling, palette
-from regard.plots.style import (
-    COLOUR_BAR_WIDTH,
-    MARGIN,
-    TITLE_SIZE,
-    colour_bar,
-    longest,
-    new_figure,
-    sheet,
-    shrunk,
-    styled,
-    text_size,
-    weight_map,
-    weight_scale,
-    wrapped,
-)
+from regard.plots.sheet import COLOUR_BAR_WIDTH, bar_height, colour_bar, new_sheet, weight_map, weight_scale
+from regard.plots.style import NAME_SIZE, longest, styled
 from regard.plots.view import View, matching, view
 from regard.recording import Recording
 
@@ -34,7 +22,7 @@ MAX_POSITIONS = 1024
 MAX_THUMBNAILS = 1024
 
 _SPACE = 0.09
-_LABEL_SIZE = 10.0
+_WHOLE_WIDTH, _WHOLE_HEIGHT = 9.0, 5.4  # inches that all thumbnails together aim at: a slide's proportions
 
 
 def draw_layers(
@@ -43,9 +31,13 @@ def draw_layers(
     example: int = 0,
     taps: str = "*cross*",
     title: str | None = None,
+    largest: float | None = None,
     dark: bool = False,
 ) -> Figure:
-    """Thumbnails of every head of the taps whose address matches; each is a map, queries from top to bottom."""
+    """Thumbnails of every head of the taps whose address matches; each is a map, queries from top to bottom.
+
+    `largest` is the weight of the last colour, for pictures that are compared.
+    """
     addresses = matching(recording, taps)
     most_heads = max(recording[address].shape[1] for address in addresses)
     if len(addresses) * most_heads > MAX_THUMBNAILS:
@@ -54,44 +46,39 @@ def draw_layers(
             f"picture. Choose fewer taps with a pattern such as taps={addresses[0]!r}."
         )
     views = [view(recording, address, example, MAX_POSITIONS, "a picture of layers") for address in addresses]
-    side = max(0.35, min(1.1, 12.0 / most_heads, 9.0 / len(addresses)))
+    side = max(0.3, min(1.1, _WHOLE_WIDTH / most_heads - _SPACE, _WHOLE_HEIGHT / len(addresses) - _SPACE))
     sizes = [_size(one, side) for one in views]
     step = max(0.3, *(width for width, _ in sizes)) + _SPACE
-    heights = [max(0.22, height) for _, height in sizes]
+    heights = [max(0.24, height) for _, height in sizes]
     colours = palette(dark)
     heading = title if title is not None else "Every layer (rows) by every head (columns)"
     labels = [shown(address, 36) for address in addresses]
-    with styled([heading, *labels]):
-        left = MARGIN + longest(labels, _LABEL_SIZE) + 0.1
-        edge = left + most_heads * step - _SPACE
-        right = edge + 0.15 + COLOUR_BAR_WIDTH
-        lines = wrapped(heading, TITLE_SIZE, max(right - MARGIN, 4.0))
-        heading_width, heading_height = text_size(lines, TITLE_SIZE) if lines else (0.0, 0.0)
-        top = MARGIN + (heading_height + 0.12 if lines else 0.0) + 0.22
+    texts = [heading, *labels]
+    with styled(texts):
+        before = longest(labels, NAME_SIZE) + 0.1
+        edge = before + most_heads * step - _SPACE
         inside = sum(heights) + (len(heights) - 1) * _SPACE
-        bar_height = min(2.4, max(1.0, inside))
+        numbers = 0.24  # inches above the maps for the numbers of heads
+        height = numbers + max(inside, bar_height(inside))
 
-        figure = new_figure(
-            max(right, MARGIN + heading_width) + MARGIN, top + max(inside, bar_height) + MARGIN, colours
-        )
-        page = sheet(figure)
-        largest = max(float(one.weights.max(initial=0.0)) for one in views)
-        scale = weight_scale(ceiling(largest), square_root=True)
-        page.text(MARGIN, MARGIN, lines, size=TITLE_SIZE, color=colours.ink, va="top")
+        sheet = new_sheet(edge + 0.15 + COLOUR_BAR_WIDTH, height, heading, colours, texts)
+        page, left, top = sheet.axes, sheet.left + before, sheet.top + numbers
+        most = max(float(one.weights.max(initial=0.0)) for one in views) if largest is None else largest
+        scale = weight_scale(ceiling(most), square_root=True)
         for head in range(most_heads):
             middle = left + head * step + (step - _SPACE) / 2
-            page.text(middle, top - 0.06, str(head), size=9, color=colours.muted, ha="center", va="baseline")
+            page.text(middle, top - 0.06, str(head), size=NAME_SIZE, color=colours.muted, ha="center", va="baseline")
         above = top
-        for label, drawn, (width, height), place in zip(labels, views, sizes, heights, strict=True):
+        for label, drawn, (width, map_height), place in zip(labels, views, sizes, heights, strict=True):
             middle = above + place / 2
-            page.text(left - 0.1, middle, label, size=_LABEL_SIZE, color=colours.ink, ha="right", va="center_baseline")
+            page.text(left - 0.1, middle, label, size=NAME_SIZE, color=colours.ink, ha="right", va="center_baseline")
             for head, weights in enumerate(drawn.weights):
                 # A map that is narrower than others sits in the middle of its place.
-                x, y = left + head * step + (step - _SPACE - width) / 2, middle - height / 2
-                _draw_thumbnail(page, weights, (x, x + width, y + height, y), side, scale, colours)
+                x, y = left + head * step + (step - _SPACE - width) / 2, middle - map_height / 2
+                _draw_thumbnail(page, weights, (x, x + width, y + map_height, y), side, scale, colours)
             above += place + _SPACE
-        colour_bar(figure, edge + 0.15, top, bar_height, scale, colours)
-    return figure
+        colour_bar(sheet, sheet.left + edge + 0.15, top, bar_height(inside), scale, colours)
+    return sheet.figure
 
 
 def _size(drawn: View, side: float) -> tuple[float, float]:

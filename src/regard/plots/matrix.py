@@ -11,9 +11,12 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
+from torch import Tensor
 
+from regard.core.errors import ConfigError
 from regard.plots.palette import Palette
-from regard.plots.style import longest, shrunk, text_size, weight_map
+from regard.plots.sheet import weight_map
+from regard.plots.style import longest, text_size
 
 GAP = 0.06
 """Inches between a map and its labels."""
@@ -138,3 +141,44 @@ def draw_values(
             ha="center",
             va="center_baseline",
         )
+
+
+def shrunk(weights: Float[np.ndarray, "rows columns"], limit: int) -> Float[np.ndarray, "fewer_rows fewer_columns"]:
+    """The largest weight of each block of cells, so that a single bright cell is not lost between pixels."""
+    for axis in (0, 1):
+        count = weights.shape[axis]
+        if count > limit:
+            starts = np.unique(np.linspace(0, count, limit, endpoint=False).astype(int))
+            weights = np.maximum.reduceat(weights, starts, axis=axis)
+    return weights
+
+
+def checked(
+    weights: Float[np.ndarray | Tensor, "rows columns"],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    limit: int,
+    what: str,
+    sides: tuple[str, str] = ("query", "key"),
+) -> Float[np.ndarray, "rows columns"]:
+    """The weights as an array, if there is one for each pair of words, and not too many words for a picture."""
+    table = as_array(weights)
+    expected = (len(rows), len(columns))
+    if max(expected) > limit:
+        raise ConfigError(
+            f"{what} shows at most {limit} words a side, and this one has {expected[0]:,} {sides[0]} and "
+            f"{expected[1]:,} {sides[1]} words. Draw a part of it, such as the first {limit} words of both."
+        )
+    if table.shape != expected:
+        raise ConfigError(
+            f"The weights have the shape {table.shape}, but there are {expected[0]} {sides[0]} words (rows) and "
+            f"{expected[1]} {sides[1]} words (columns)."
+        )
+    if not np.isfinite(table).all():
+        raise ConfigError(f"{what} is drawn of finite weights; these hold NaN or infinity.")
+    return table
+
+
+def as_array(values: object) -> Float[np.ndarray, "*shape"]:
+    """Whatever holds numbers (a tensor on any device, in bfloat16, with a gradient) as an array."""
+    return values.detach().double().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values, dtype=float)

@@ -21,8 +21,12 @@ class Palette:
     """Edges of cells and frames."""
     outline: str
     """Links between words."""
+    mark: str
+    """Dots, and lines between words."""
     weights: tuple[str, ...]
     """Evenly spaced stops from weight zero to the largest."""
+    signed: tuple[str, ...]
+    """Evenly spaced stops for numbers of both signs, zero in the middle: orange below, blue above."""
 
 
 LIGHT = Palette(
@@ -31,7 +35,9 @@ LIGHT = Palette(
     muted="#5f6b7a",
     line="#e2e7ee",
     outline="#d9480f",
+    mark="#155b9c",
     weights=("#ffffff", "#d3e4f3", "#8fc0e0", "#3f8ac2", "#155b9c", "#0a2c61"),
+    signed=("#8a2d04", "#d9480f", "#f5a573", "#ffffff", "#8fc0e0", "#155b9c", "#0a2c61"),
 )
 DARK = Palette(
     background="#12161c",
@@ -39,7 +45,9 @@ DARK = Palette(
     muted="#98a4b4",
     line="#29313d",
     outline="#ff9d3c",
+    mark="#3f9ad3",
     weights=("#12161c", "#16365b", "#1f62a1", "#3f9ad3", "#9dd5ee", "#fcf7da"),
+    signed=("#ffd9ae", "#ff9d3c", "#8f4a12", "#12161c", "#1f62a1", "#3f9ad3", "#c9ebf7"),
 )
 
 

@@ -28,8 +28,17 @@ def save(figure: Figure, path: str | Path) -> Path:
         raise ConfigError(
             f"A picture is written as {', '.join(_METADATA)}, but {path.name!r} {given}. Choose one of these endings."
         )
-    from regard.plots.style import styled  # loads matplotlib, which the page does without
+    from regard.plots.sheet import FOOT  # loads matplotlib, which the page does without
+    from regard.plots.style import styled
 
-    with styled(), atomic_path(path) as temporary:
-        figure.savefig(temporary, format=ending[1:], metadata=_METADATA[ending])
+    # Text in an SVG stays text, drawn with the fonts of whoever reads it.
+    feet = figure.findobj(lambda artist: artist.get_gid() == FOOT) if ending == ".svg" else []
+    for foot in feet:
+        foot.set_visible(False)
+    try:
+        with styled(), atomic_path(path) as temporary:
+            figure.savefig(temporary, format=ending[1:], metadata=_METADATA[ending])
+    finally:
+        for foot in feet:
+            foot.set_visible(True)
     return path

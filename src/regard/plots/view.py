@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
-from regard.core.errors import ConfigError, RecordingError
+from regard.core.errors import ConfigError, RecordingError, nearest
 from regard.recording import RecordedMap, Recording
 
 
@@ -68,3 +69,42 @@ def view(recording: Recording, address: str, example: int, limit: int, kind: str
         key_axes[example].labels() if key_axes else [str(position) for position in range(num_keys)],
         weights,
     )
+
+
+def chosen(recorded: RecordedMap, head: int | None) -> Float[np.ndarray, "rows columns"]:
+    """One head of the map of one example, or the mean of all."""
+    weights = recorded.weights(example=0) if head is None else recorded.weights(example=0, head=head)[None]
+    if not weights.isfinite().all():
+        raise RecordingError(f"The weights of {recorded.address} are not all finite, so they cannot be drawn.")
+    return weights.mean(dim=0).numpy(force=True)
+
+
+def position(recorded: RecordedMap, query: int | str) -> int:
+    """The place of a query given by its number (negative: from the end) or by its label."""
+    labels = recorded.query_axes[0].labels() if recorded.query_axes else []
+    if isinstance(query, int) or not labels:
+        count = len(labels) or recorded.shape[2]
+        if isinstance(query, int) or query.removeprefix("-").isdecimal():
+            if not -count <= int(query) < count:
+                raise RecordingError(f"There is no query {query} in {recorded.address}; it has {count}.")
+            return int(query) % count
+    return place_of(str(query), labels, recorded.address)
+
+
+def place_of(query: str, labels: Sequence[str], where: str) -> int:
+    """The place of a label; where no label is so, the place of that number."""
+    places = [place for place, label in enumerate(labels) if label == query]
+    if len(places) == 1:
+        return places[0]
+    if places:
+        raise ConfigError(
+            f"{query!r} stands at the positions {', '.join(map(str, places))} of {where}; name one by its number."
+        )
+    if query.removeprefix("-").isdecimal():
+        if not -len(labels) <= int(query) < len(labels):
+            raise RecordingError(f"There is no query {query} in {where}; it has {len(labels)}.")
+        return int(query) % len(labels)
+    close = nearest(query, labels)
+    meant = f" Did you mean {close!r}?" if close else ""
+    known = f"{', '.join(labels[:20])}{' ...' if len(labels) > 20 else ''}" if labels else "positions without a label"
+    raise ConfigError(f"There is no {query!r} in {where}.{meant} There are: {known}.")

@@ -260,6 +260,13 @@ def is_unknown(tokens: Sequence[int]) -> bool:
     return bool(tokens) and all(token < NUM_SPECIAL for token in tokens) and UNK in tokens
 
 
+def unknown_words(tokenizer: Tokenizer, sentence: str) -> list[str]:
+    """The words of a normalised sentence that the vocabulary does not know, or not wholly, each once."""
+    tokens, words = tokenizer.encode(sentence), sentence.split()
+    places = {place for place, token in zip(tokenizer.words(tokens), tokens, strict=True) if token == UNK}
+    return list(dict.fromkeys(word for place, word in enumerate(words) if place in places))
+
+
 def shortened(text: str, length: int = 60) -> str:
     """The beginning of a text that may be long, for messages."""
     return text if len(text) <= length else f"{text[: length - 3]}..."

@@ -16,6 +16,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from regard.core.linear import linear
+
 
 def readout_cross_entropy(
     features: Float[Tensor, "tokens width"],
@@ -50,7 +52,7 @@ class _FusedCrossEntropy(torch.autograd.Function):
         exact = inputs.to(wide)
         of_targets = matrix[targets].to(wide)
         mean_weight = matrix.to(wide).mean(dim=0)
-        logits = F.linear(inputs, matrix)
+        logits = linear(inputs, matrix)
         largest = logits.amax(dim=1, keepdim=True)
         exponentials = logits.sub_(largest).exp_()
         sums = (exponentials @ exponentials.new_ones(vocabulary, 1)).to(wide)
@@ -58,9 +60,9 @@ class _FusedCrossEntropy(torch.autograd.Function):
         target_scores = (exact * of_targets).sum(dim=1)
         loss = log_sums.sum() - (1 - smoothing) * target_scores.sum() - smoothing * (exact @ mean_weight).sum()
         if features.requires_grad or weight.requires_grad:
-            to_features = (exponentials @ matrix).to(wide).div_(sums)
+            to_features = linear(exponentials, matrix.t()).to(wide).div_(sums)
             to_features.sub_(mean_weight, alpha=smoothing).sub_(of_targets, alpha=1 - smoothing)
-            to_weight = (exponentials.t() @ (exact / sums).to(dtype)).to(wide)
+            to_weight = linear(exponentials.t(), (exact / sums).to(dtype).t()).to(wide)
             to_weight.sub_(exact.sum(dim=0), alpha=smoothing / vocabulary)
             to_weight.index_add_(0, targets, exact, alpha=smoothing - 1)
             ctx.save_for_backward(to_features.to(features.dtype), to_weight.to(weight.dtype))

@@ -9,6 +9,7 @@ import torch
 from regard.data.special import BOS, EOS, PAD
 from regard.tasks.decoding import DecodingConfig, Hypothesis, decode
 from regard.tasks.decoding.beam import BeamSearch
+from regard.tasks.decoding.scores import Candidates
 
 from .fakes import HashModel, TableModel, log_probabilities_after, padded, random_sources
 
@@ -130,13 +131,13 @@ def test_hypotheses_are_distinct_and_ordered() -> None:
 def test_a_sentence_that_is_done_finds_nothing_more_while_it_waits_to_leave() -> None:
     search = BeamSearch(torch.tensor([9]), width=2, vocabulary=6, length_penalty=0.0)
     ending = torch.tensor([[[-math.inf, -9.0, -math.inf, -0.1, -9.5, -math.inf]]])
-    tokens, _ = search.advance(ending)
+    tokens, _ = search.advance(Candidates(ending))
     assert tokens.tolist() == [[1, 4]]
     assert not search.done.any()
-    search.advance(ending.expand(1, 2, 6))
+    search.advance(Candidates(ending.expand(1, 2, 6)))
     assert search.done.all()
     found = search.hypotheses(2)
     # Not what any model can give, but better than all before, if it were looked at.
-    search.advance(ending.expand(1, 2, 6) + 100.0)
+    search.advance(Candidates(ending.expand(1, 2, 6) + 100.0))
     assert search.done.all()
     assert search.hypotheses(2) == found

@@ -6,71 +6,77 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import tyro
 from matplotlib.figure import Figure
 
-from regard.cli.options import Shared
+from regard.cli.classification.opening import open_classifier, parse_place
+from regard.cli.encodings import positions_figure
 from regard.cli.output import show, show_json
-from regard.cli.running import parse_run
+from regard.cli.views import (
+    PICTURES,
+    Viewing,
+    check_endings,
+    check_view,
+    default_tap,
+    default_view,
+    draw,
+    is_pattern,
+    looks_at_picture,
+)
 from regard.core.axes import Grid
 from regard.core.errors import ConfigError
 from regard.explorer import write_page
-from regard.plots import draw_layers, draw_overlay, save
-from regard.recipes.classifying import PictureLook
-from regard.recipes.run import open_run
+from regard.plots import draw_overlay, draw_scan_path, save
+from regard.plots.overlay import picture_of
+from regard.recipes.checkpoints import PretrainedClassifier
+from regard.recipes.classifying import ClassificationRun, PictureLook
 from regard.recording import Recording
+from regard.tasks.classification import occlusion
 
-ENDINGS = (".png", ".svg", ".pdf", ".html", ".regard")
+SCAN_PATH = "scan_path"
+"""The view of glimpses, which only models that choose them have."""
+
+Opened = ClassificationRun | PretrainedClassifier
+
+ENDINGS = (*PICTURES, ".html", ".regard")
 
 DESCRIPTION = """Draws where a trained run looks in a picture: over the picture, the mean of the heads and each head.
 The position that looks is the class token, or all of them together, or the one named by --query.
+RUN may be a checkpoint of timm, transformers or torchvision: a folder, a file, or hf-hub:OWNER/MODEL. Of a checkpoint
+without attention it is drawn where covering the picture lowers the probability of its class.
 
 examples:
   regard look RUN cat.jpg
-  regard look RUN cat.jpg --tap encoder.3.attention --query 17 --out cat.svg
+  regard look RUN cat.jpg --tap encoder.3.attention --query 3,4 --out cat.svg
   regard look RUN cat.jpg --tap "encoder.*" --out heads.png
+  regard look RUN cat.jpg --view distance     (or heads, layers, entropy, positions, ...)
+  regard look RUN digit.png --view scan_path  (of a run of ram-mnist)
   regard look RUN cat.jpg --out cat.html
-  regard look RUN cat.jpg --out cat.regard"""
+  regard look RUN cat.jpg --out cat.regard
+  regard look downloads/resnet50.pth cat.jpg"""
 
 
-@dataclass(frozen=True)
-class LookOptions(Shared):
+@dataclass(frozen=True, kw_only=True)
+class LookOptions(Viewing):
     """What to look at, and how."""
 
     picture: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="PICTURE")]]
     """The picture's file."""
-
-    out: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE")] = ()
-    """Files to write, one or several: .png, .svg, .pdf, .html (a page to explore) or .regard (the recording). A
-    .png in the run's folder when left out."""
-
-    tap: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None
-    """The attention to draw; the last one that looks at the picture when left out. A pattern draws every head of
-    several as thumbnails."""
-
-    query: int | None = None
-    """The position that looks, counted from 0, the class token first where there is one."""
-
-    dark: tyro.conf.FlagCreatePairsOff[bool] = False
-    """Light on dark."""
 
     weights: Annotated[str, tyro.conf.arg(metavar="NAME")] = "auto"
     """best, averaged, last, the name of a checkpoint, or auto, which is best."""
 
 
 def run(argv: list[str]) -> int:
-    options, folder, _ = parse_run(LookOptions, argv, prog="look", description=DESCRIPTION)
-    for path in options.out:
-        if path.suffix.lower() not in ENDINGS:
-            raise ConfigError(f"{path}: a file to look at ends in {', '.join(ENDINGS)}; choose one of them.")
-    look = open_run(folder.path, options.weights).look(options.picture)
-    pattern = options.tap is not None and bool(set("*?[") & set(options.tap))
-    if not pattern:
-        tap = options.tap or last_tap(look.recording)
-        look.recording[tap]  # a wrong name is said before anything is written
-    files = []
-    for path in options.out or (folder.path / "look" / f"{options.picture.stem}.png",):
-        files.append(_write(look, path, options))
+    options, place = parse_place(LookOptions, argv, prog="look", description=DESCRIPTION)
+    check_endings(options, ENDINGS)
+    check_view(options.view, "positions", SCAN_PATH)
+    opened = open_classifier(place, options.weights)
+    look = opened.look(options.picture)
+    if options.tap is not None and not is_pattern(options.tap):
+        look.recording[options.tap]  # a wrong name is said before anything is written
+    files = [_write(opened, look, path, options) for path in options.out or (_usual_place(opened, options),)]
     prediction = look.prediction
     if options.json:
         taps = look.recording.addresses
@@ -84,31 +90,53 @@ def run(argv: list[str]) -> int:
     return 0
 
 
-def _write(look: PictureLook, path: Path, options: LookOptions) -> Path:
+def _usual_place(opened: Opened, options: LookOptions) -> Path:
+    """In the run's folder; beside nothing of a checkpoint's, but here."""
+    view = f"-{options.view}" if options.view else ""
+    if isinstance(opened, ClassificationRun):
+        return opened.folder.path / "look" / f"{options.picture.stem}{view}.png"
+    return Path(f"{options.picture.stem}-look{view}.png")
+
+
+def _write(opened: Opened, look: PictureLook, path: Path, options: LookOptions) -> Path:
     """One file, by its ending."""
     ending = path.suffix.lower()
     if ending == ".regard":
         return look.recording.save(path)
     if ending == ".html":
         return write_page(path, [(options.picture.name, look.recording)], address=options.tap)
-    return save(_draw(look, options), path)
+    return save(_draw(opened, look, options), path)
 
 
-def last_tap(recording: Recording) -> str:
-    """The last attention that looks at places in the picture."""
-    looking = [address for address in recording if any(isinstance(axis, Grid) for axis in recording[address].key_axes)]
-    if not looking:
-        raise ConfigError(
-            f"No attention of this model looks at places in the picture. It has: {', '.join(recording)}; name one "
-            "with --tap."
-        )
-    return looking[-1]
-
-
-def _draw(look: PictureLook, options: LookOptions) -> Figure:
-    if options.tap is not None and set("*?[") & set(options.tap):
-        return draw_layers(look.recording, taps=options.tap, dark=options.dark)
-    tap = options.tap or last_tap(look.recording)
+def _draw(opened: Opened, look: PictureLook, options: LookOptions) -> Figure:
+    if options.view == "positions":
+        return positions_figure(opened, dark=options.dark)
+    if options.view == SCAN_PATH:
+        return _scan_path(look, options)
+    tap = options.tap if options.tap and not is_pattern(options.tap) else default_tap(look.recording)
+    view = options.view or _usual_view(look.recording, tap, options)
+    if view != "overlay" or options.query is not None:
+        return draw(look.recording, view, tap, options)
+    query = "0" if tap == occlusion.ADDRESS else None  # the likeliest class
     name, probability = look.prediction.names[0], look.prediction.probabilities[0]
-    title = f"{name} ({100 * probability:.0f} %), {tap}" if options.query is None else None
-    return draw_overlay(look.recording, tap, query=options.query, title=title, dark=options.dark)
+    title = f"{name} ({100 * probability:.0f} %), {tap}"
+    return draw_overlay(look.recording, tap, query=query, title=title, dark=options.dark)
+
+
+def _scan_path(look: PictureLook, options: LookOptions) -> Figure:
+    path = look.recording.outputs.get(SCAN_PATH)
+    if path is None:
+        raise ConfigError("This model sees the whole picture at once, so there is no scan path; leave --view out.")
+    name = look.prediction.names[0]
+    picture = picture_of(look.recording, 0)
+    return draw_scan_path(picture, np.array(path[0]), title=f"{name}, after {len(path[0])} glimpses", dark=options.dark)
+
+
+def _usual_view(recording: Recording, tap: str, options: LookOptions) -> str:
+    """Over the picture too where one grid looks at another, or classes at places."""
+    if options.tap is None or not is_pattern(options.tap):
+        seen = recording[options.tap or tap]
+        asking = seen.query_axes[0] if seen.query_axes else None
+        if looks_at_picture(seen) and (isinstance(asking, Grid) or seen.address == occlusion.ADDRESS):
+            return "overlay"
+    return default_view(recording, tap, options)

@@ -11,16 +11,18 @@ from typing import Annotated
 import tyro
 from matplotlib.figure import Figure
 
-from regard.cli.options import Shared
+from regard.cli.encodings import positions_figure
 from regard.cli.output import matrix, show, show_json
 from regard.cli.running import parse_run
+from regard.cli.translation.report import tell_unknown
+from regard.cli.views import PICTURES, Viewing, check_endings, check_view, draw, is_pattern
 from regard.core.errors import ConfigError
 from regard.explorer import write_page
-from regard.plots import draw_alignment, draw_heads, draw_layers, save
+from regard.plots import draw_alignment, draw_heads, draw_words, save
+from regard.plots.view import place_of
 from regard.recipes.run import open_run
 from regard.recipes.translating import Look, TranslationRun
 
-PICTURES = (".png", ".svg", ".pdf")
 ENDINGS = (*PICTURES, ".html", ".regard")
 
 DESCRIPTION = """Draws where a trained run looks while it translates a sentence: the alignment of words and, for a
@@ -30,12 +32,14 @@ examples:
   regard look RUN "The agreement on the European Economic Area was signed in August 1992 ."
   regard look RUN "The cat sleeps ." --out cat.svg
   regard look RUN "The cat sleeps ." --target "Le chat dort ."
-  regard look RUN "The cat sleeps ." --heads --tap decoder.0.cross --out heads.pdf
+  regard look RUN "The cat sleeps ." --view words --query dort
+  regard look RUN "The cat sleeps ." --view heads --tap decoder.0.cross --out heads.pdf
+  regard look RUN "The cat sleeps ." --view entropy     (or layers, distance, positions, ...)
   regard look RUN "The cat sleeps ." --out page.html"""
 
 
-@dataclass(frozen=True)
-class LookOptions(Shared):
+@dataclass(frozen=True, kw_only=True)
+class LookOptions(Viewing):
     """What to look at, and how."""
 
     sentence: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="SENTENCE")]]
@@ -47,14 +51,8 @@ class LookOptions(Shared):
     out: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="FILE")] = ()
     """Files to write, one or several: .png, .svg, .pdf, .html (a page to explore) or .regard (the recording)."""
 
-    tap: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None
-    """The attention to draw head by head, such as decoder.2.cross; a pattern such as encoder.* draws several."""
-
     heads: tyro.conf.FlagCreatePairsOff[bool] = False
-    """Draw the heads of the attention that alignments are read off (or of --tap), and not the alignment."""
-
-    dark: tyro.conf.FlagCreatePairsOff[bool] = False
-    """Light on dark."""
+    """Short for --view heads."""
 
     weights: Annotated[str, tyro.conf.arg(metavar="NAME")] = "auto"
     """best, averaged, last, the name of a checkpoint, or auto, which is best."""
@@ -62,12 +60,14 @@ class LookOptions(Shared):
 
 def run(argv: list[str]) -> int:
     options, folder, configs = parse_run(LookOptions, argv, prog="look", description=DESCRIPTION)
-    for path in options.out:
-        if path.suffix.lower() not in ENDINGS:
-            raise ConfigError(f"{path}: a file to look at ends in {', '.join(ENDINGS)}; choose one of them.")
+    check_endings(options, ENDINGS)
+    check_view(options.view, "positions")
+    if options.heads and options.view not in (None, "heads"):
+        raise ConfigError(f"--heads is short for --view heads, and --view {options.view} is another picture.")
     opened = open_run(folder.path, options.weights)
     look = opened.look(options.sentence, options.target, configs["decoding"])
     _check_tap(options.tap, look)
+    tell_unknown(opened.task.source_tokenizer, look.translation.source)
     files = write_looks(opened, look, options)
     if options.json:
         weights = look.translation.weights
@@ -93,13 +93,23 @@ def write_looks(opened: TranslationRun, look: Look, options: LookOptions) -> lis
         return [write(opened, look, path, options) for path in options.out]
     folder = opened.folder.path / "look"
     name = slug(look.translation.source)
-    several = look.recording[opened.task.alignment_tap(opened.model)].shape[1] > 1
-    if options.heads or options.tap:
-        return [write(opened, look, folder / f"{name}-heads.png", options)]
+    view = view_of(options)
+    if view != "alignment":
+        return [write(opened, look, folder / f"{name}-{view}.png", options)]
     files = [write(opened, look, folder / f"{name}.png", options)]
-    if several:
-        files.append(save(heads_figure(opened, look, None, options.dark), folder / f"{name}-heads.png"))
+    tap = opened.task.alignment_tap(opened.model)
+    if options.view is None and look.recording[tap].shape[1] > 1:
+        files.append(save(draw_heads(look.recording, tap, dark=options.dark), folder / f"{name}-heads.png"))
     return files
+
+
+def view_of(options: LookOptions) -> str:
+    """The view that is named, or the one that the other options mean."""
+    if options.view is not None:
+        return options.view
+    if options.tap is not None:
+        return "layers" if is_pattern(options.tap) else "heads"
+    return "heads" if options.heads else "alignment"
 
 
 def write(opened: TranslationRun, look: Look, path: Path, options: LookOptions) -> Path:
@@ -114,9 +124,19 @@ def write(opened: TranslationRun, look: Look, path: Path, options: LookOptions) 
             introduction=f"{opened.name}: every attention of the model while it wrote this translation.",
             address=options.tap or opened.task.alignment_tap(opened.model),
         )
-    if options.heads or options.tap:
-        return save(heads_figure(opened, look, options.tap, options.dark), path)
-    return save(alignment_figure(look, dark=options.dark), path)
+    return save(_figure(opened, look, options), path)
+
+
+def _figure(opened: TranslationRun, look: Look, options: LookOptions) -> Figure:
+    view = view_of(options)
+    if view == "positions":
+        return positions_figure(opened, dark=options.dark)
+    words = options.tap is None and options.head is None  # then weights are summed over the tokens of a word
+    if view == "alignment" and words:
+        return alignment_figure(look, dark=options.dark)
+    if view == "words" and words:
+        return words_figure(look, options.query, dark=options.dark)
+    return draw(look.recording, view, opened.task.alignment_tap(opened.model), options)
 
 
 def alignment_figure(look: Look, *, title: str | None = None, dark: bool = False) -> Figure:
@@ -125,16 +145,19 @@ def alignment_figure(look: Look, *, title: str | None = None, dark: bool = False
     return draw_alignment(look.translation.weights, look.source_words, look.target_words, title=title, dark=dark)
 
 
-def heads_figure(opened: TranslationRun, look: Look, tap: str | None, dark: bool) -> Figure:
-    """The heads of one tap, or, for a pattern, of all that match it."""
-    if tap is not None and tap not in look.recording:
-        return draw_layers(look.recording, taps=tap, dark=dark)
-    return draw_heads(look.recording, tap or opened.task.alignment_tap(opened.model), dark=dark)
+def words_figure(look: Look, query: str | None, *, dark: bool = False) -> Figure:
+    """The same weights as lines between words; `query` is a word of the translation, or its number."""
+    assert look.translation.weights is not None
+    place = None if query is None else place_of(query, look.target_words, "the translation")
+    roles = ("translation", "source")
+    return draw_words(
+        look.translation.weights, look.target_words, look.source_words, query=place, roles=roles, dark=dark
+    )
 
 
 def _check_tap(tap: str | None, look: Look) -> None:
     """A name without a pattern has to be one that was recorded; the recording says which was meant."""
-    if tap is not None and not set("*?[") & set(tap):
+    if tap is not None and not is_pattern(tap):
         look.recording[tap]
 
 

@@ -35,6 +35,7 @@ export class App {
     if (this.live) this.root.querySelector("header").after(this.live.element);
     this.panes = [new Pane(this), new Pane(this)];
     this.place.append(this.panes[0].element, this.panes[1].element);
+    this.panes[1].element.hidden = true;
     this.glance = new HeadsView(this.panes[0], true);
     this.aside.append(this.glance.element);
     this.state.listen((value, before) => this.changed(value, before));
@@ -47,7 +48,7 @@ export class App {
       });
     }
     this.restored = Boolean(given.top || given.left);
-    this.ready = this.live?.asks ? this.live.ask() : this.load();
+    this.ready = this.live?.begins ? this.live.ask() : this.load();
   }
 
   build(title, introduction) {
@@ -59,7 +60,10 @@ export class App {
     this.player = button("Play", () => this.play());
     this.stepName = element("output");
     this.timeline = element("div", { className: "timeline", hidden: true }, this.player, element("label", {}, "Training", this.slider), this.stepName);
-    const field = (name, control) => element("label", { className: "field" }, element("span", { textContent: name }), control);
+    const field = (name, control) => {
+      control.setAttribute("aria-label", name);
+      return element("label", { className: "field" }, element("span", { textContent: name }), control);
+    };
     this.fields = { recording: field("Recording", this.picker), example: field("Example", this.exampler), compare: field("Beside it", this.comparer), tap: field("Attention", this.tapper) };
     this.themer = button("", () => this.state.change({ theme: { auto: "dark", dark: "light", light: "auto" }[this.state.value.theme] ?? "auto" }));
     this.scaler = button("", () => this.state.change({ scale: { auto: "linear", linear: "root", root: "auto" }[this.state.value.scale] ?? "auto" }), { title: "How weights become colours" });
@@ -122,7 +126,7 @@ export class App {
     const entry = this.entries[place];
     let found = this.loaded.get(entry);
     if (found) this.loaded.delete(entry);
-    else found = new Recording(await entry.load(), entry.name);
+    else found = new Recording(await entry.load(), entry.name, entry.note);
     this.loaded.set(entry, found);
     for (const oldest of this.loaded.keys()) {
       if (this.loaded.size <= KEPT) break;
@@ -261,7 +265,7 @@ export class App {
   fillTable() {
     this.details.querySelector(".numbers")?.remove();
     if (!this.details.open || !this.main.recording) return;
-    this.details.append(element("div", { className: "numbers", tabIndex: 0, role: "region", "aria-label": "Weights" }, weightsTable(this.main)));
+    this.details.append(element("div", { className: "numbers", tabIndex: 0, role: "group", "aria-label": "Weights" }, weightsTable(this.main)));
   }
 
   tabKey(event) {

@@ -8,12 +8,12 @@ import { restore } from "./relations.js";
 export const MEAN = "mean";
 
 export class Recording {
-  constructor(bytes, name = "") {
+  constructor(bytes, name = "", note = "") {
     const { header, tensors } = readFile(bytes);
     this.name = name;
     this.outputs = header.outputs ?? {};
     this.axes = header.axes;
-    this.note = header.note ?? "";
+    this.note = note;
     this.taps = new Map();
     header.taps.forEach((entry, number) => {
       const own = new Map();

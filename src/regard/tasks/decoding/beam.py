@@ -24,17 +24,19 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.data.special import EOS
-from regard.tasks.decoding.scores import best
+from regard.tasks.decoding.scores import Candidates
 from regard.tasks.decoding.search import Search
 
 
 class BeamSearch(Search):
     """`sums` holds the running hypotheses of a sentence, best first."""
 
-    def _choose(
-        self, scores: Float[Tensor, "batch beams vocabulary"], at_limit: Bool[Tensor, "batch"]
-    ) -> Int[Tensor, "batch width"]:
-        sums, addresses = self._candidates(scores)
+    @property
+    def num_candidates(self) -> int:
+        return 2 * self.width
+
+    def _choose(self, candidates: Candidates, at_limit: Bool[Tensor, "batch"]) -> Int[Tensor, "batch width"]:
+        sums, addresses = self._ranked(candidates)
         ends = (addresses % self.vocabulary == EOS) | at_limit[:, None]
 
         counted = ends[:, : self.width] & ~self.done[:, None]
@@ -47,17 +49,17 @@ class BeamSearch(Search):
         self.done = self.done | ~(self._normalised(self.sums[:, 0]) > self._ended.scores[:, -1])
         return addresses.gather(1, order[:, : self.width])
 
-    def _candidates(
-        self, scores: Float[Tensor, "batch beams vocabulary"]
+    def _ranked(
+        self, candidates: Candidates
     ) -> tuple[Float[Tensor, "batch candidates"], Int[Tensor, "batch candidates"]]:
         """The best continuations by log-probability, best first, twice as many as there are beams.
 
         None of them can lie outside the best of its own beam, so that the vocabulary is searched once for each
         beam, and never as a whole for all beams.
         """
-        count = 2 * self.width
-        values, tokens = best(scores, count)
-        beams = torch.arange(scores.shape[1], device=scores.device)[:, None]
+        count = self.num_candidates
+        values, tokens = candidates.best(count)
+        beams = torch.arange(values.shape[1], device=values.device)[:, None]
         sums = (self.sums[..., None] + values).flatten(1)
         addresses = (beams * self.vocabulary + tokens).flatten(1)
         missing = max(0, count - sums.shape[1])

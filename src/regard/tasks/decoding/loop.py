@@ -17,7 +17,7 @@ from regard.tasks.decoding.chains import Greedy
 from regard.tasks.decoding.config import DecodingConfig
 from regard.tasks.decoding.hypotheses import Hypothesis
 from regard.tasks.decoding.sampling import Sampling
-from regard.tasks.decoding.scores import log_probabilities
+from regard.tasks.decoding.scores import candidates
 from regard.tasks.decoding.search import Search
 
 # Taking sentences out copies the caches of those that stay. Below this share of open sentences the steps saved
@@ -125,7 +125,7 @@ def _run(
         tokens = torch.full((len(source), 1), BOS, device=source.device)
         while True:
             features, state = model.step(tokens, state)
-            tokens, beams = search.advance(log_probabilities(model.readout, features, forbidden))
+            tokens, beams = search.advance(candidates(model.readout, features, forbidden, search.num_candidates))
             open_rows = (~search.done).nonzero()[:, 0]
             if len(open_rows) == 0:
                 return

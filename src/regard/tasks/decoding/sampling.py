@@ -17,7 +17,7 @@ from torch import Tensor
 
 from regard.tasks.decoding.chains import Chains
 from regard.tasks.decoding.config import DecodingConfig
-from regard.tasks.decoding.scores import best
+from regard.tasks.decoding.scores import Candidates
 
 
 class Sampling(Chains):
@@ -34,9 +34,15 @@ class Sampling(Chains):
             uniforms[:limit, column] = torch.rand(self.width, limit, generator=generator).T
         self._uniforms = uniforms.to(limits.device)
 
-    def _pick(self, scores: Float[Tensor, "batch beams vocabulary"]) -> Int[Tensor, "batch width"]:
-        values, tokens = self._candidates(scores)
-        probabilities = (values / self.config.temperature).softmax(-1)
+    @property
+    def num_candidates(self) -> int | None:
+        return self.config.top_k
+
+    def _pick(self, candidates: Candidates) -> tuple[Float[Tensor, "batch width"], Int[Tensor, "batch width"]]:
+        scores, tokens = candidates.scores, candidates.tokens
+        if tokens is None and self.config.top_p < 1:  # without it, the vocabulary's own order needs no sorting
+            scores, tokens = scores.sort(dim=-1, descending=True, stable=True)
+        probabilities = (scores / self.config.temperature).softmax(-1)
         cumulative = probabilities.cumsum(-1)
         if self.config.top_p < 1:
             inside = cumulative - probabilities < self.config.top_p
@@ -47,18 +53,8 @@ class Sampling(Chains):
         drawn = torch.searchsorted(cumulative, uniforms * cumulative[..., -1:], right=True)
         # Holds only for numbers; where the model gave none the index is made harmless, and `decode` reports it.
         drawn = drawn.clamp(max=cumulative.shape[-1] - 1)
-        return (drawn if tokens is None else tokens.gather(-1, drawn)).flatten(1)
-
-    def _candidates(
-        self, scores: Float[Tensor, "batch beams vocabulary"]
-    ) -> tuple[Float[Tensor, "batch beams candidates"], Int[Tensor, "batch beams candidates"] | None]:
-        """What is drawn from; None stands for the whole vocabulary in its own order, which needs no sorting."""
-        if self.config.top_k is not None:
-            return best(scores, self.config.top_k)
-        if self.config.top_p < 1:
-            values, tokens = scores.sort(dim=-1, descending=True, stable=True)
-            return values, tokens
-        return scores, None
+        written = drawn if tokens is None else tokens.gather(-1, drawn)
+        return scores.gather(-1, drawn).flatten(1), written.flatten(1)
 
 
 def _mixed(seed: int, position: int) -> int:

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.tasks.decoding.hypotheses import Ended, Hypothesis, read
+from regard.tasks.decoding.scores import Candidates
 
 
 class Search(ABC):
@@ -38,23 +39,24 @@ class Search(ABC):
         self._ended_of_all = Ended.none(batch, width, device)
         self._history = torch.zeros(self.max_steps, batch, width, dtype=torch.long, device=device)
 
-    def advance(
-        self, scores: Float[Tensor, "batch beams vocabulary"]
-    ) -> tuple[Int[Tensor, "batch width"], Int[Tensor, "batch width"] | None]:
-        """Takes the log-probabilities of the next tokens; returns the tokens chosen and whom they continue.
+    @property
+    @abstractmethod
+    def num_candidates(self) -> int | None:
+        """How many of the best next tokens of each hypothesis are looked at; None for the whole vocabulary."""
 
-        The first time there is one hypothesis (`beams` is 1), later there are `width`. Instead of the second
+    def advance(self, candidates: Candidates) -> tuple[Int[Tensor, "batch width"], Int[Tensor, "batch width"] | None]:
+        """Takes what may come next; returns the tokens chosen and whom they continue.
+
+        The first time there is one hypothesis, later there are `width`. Instead of the second
         tensor, None says that each hypothesis continues itself.
         """
-        addresses = self._choose(scores, self.limits <= self.steps + 1)
+        addresses = self._choose(candidates, self.limits <= self.steps + 1)
         self._history[self.steps].index_copy_(0, self.sentences, addresses)
         self.steps += 1
         return addresses % self.vocabulary, self._beams(addresses)
 
     @abstractmethod
-    def _choose(
-        self, scores: Float[Tensor, "batch beams vocabulary"], at_limit: Bool[Tensor, "batch"]
-    ) -> Int[Tensor, "batch width"]:
+    def _choose(self, candidates: Candidates, at_limit: Bool[Tensor, "batch"]) -> Int[Tensor, "batch width"]:
         """Addresses of the hypotheses to go on with; updates `sums`, `done` and `_ended`."""
 
     def _beams(self, addresses: Int[Tensor, "batch width"]) -> Int[Tensor, "batch width"] | None:
