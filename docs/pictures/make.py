@@ -45,6 +45,7 @@ def main(runs: Path) -> None:
     _called("look", kept, "--tap", "decoder.1.cross", "--view", "heads", "--out", HERE / "heads.png")
     words = ("--tap", "decoder.1.cross", "--view", "words", "--head", "2")
     _called("look", kept, *words, "--out", HERE / "words.png")
+    _shrink(HERE / "words.png")
     for view in ("layers", "distance", "entropy", "rollout"):
         _called("look", kept, "--view", view, "--out", HERE / f"{view}.png")
     kept.unlink()
@@ -92,6 +93,13 @@ def _png(picture: np.ndarray) -> str:
     buffer = io.BytesIO()
     Image.fromarray(picture).save(buffer, format="PNG")
     return base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def _shrink(path: Path) -> None:
+    """To two thirds: many soft edges make a large file."""
+    with Image.open(path) as image:
+        smaller = image.convert("RGB").resize((image.width * 2 // 3, image.height * 2 // 3), Image.Resampling.LANCZOS)
+    smaller.save(path, optimize=True)
 
 
 def _saved(figure: Figure, name: str) -> None:
