@@ -163,7 +163,7 @@ def prepare(
     """Reads the data and builds the model, with what the folder to resume has of them."""
     kind = kind_of_run(config)
     entry = models[config.model.kind]
-    if entry.family != kind.family:
+    if entry.family not in (kind.family, *kind.also):
         raise ConfigError(
             f"The model {config.model.kind!r} is a {entry.family}, but the task {config.task.kind!r} needs a "
             f"{kind.family}."

@@ -49,6 +49,9 @@ class TrainingConfig(Config):
     weight_decay: float = Field(default=0.0, ge=0)
     """Decoupled weight decay of the matrices; biases, norms and vectors never decay."""
 
+    layer_decay: float = Field(default=1.0, gt=0, le=1)
+    """Fine-tuning: each layer learns at so many times the rate of the layer above it; 1 gives all the same rate."""
+
     schedule: str = "inverse_root"
     """A name from `regard.training.schedules`: inverse_root, cosine, linear or constant."""
 

@@ -48,7 +48,7 @@ export class App {
       });
     }
     this.restored = Boolean(given.top || given.left);
-    this.ready = this.live?.asks ? this.live.ask() : this.load();
+    this.ready = this.live?.begins ? this.live.ask() : this.load();
   }
 
   build(title, introduction) {
@@ -265,7 +265,7 @@ export class App {
   fillTable() {
     this.details.querySelector(".numbers")?.remove();
     if (!this.details.open || !this.main.recording) return;
-    this.details.append(element("div", { className: "numbers", tabIndex: 0, role: "region", "aria-label": "Weights" }, weightsTable(this.main)));
+    this.details.append(element("div", { className: "numbers", tabIndex: 0, role: "group", "aria-label": "Weights" }, weightsTable(this.main)));
   }
 
   tabKey(event) {
