@@ -1,4 +1,4 @@
-"""What looking costs: a plain forward, ours with everything asked of it, and `transformers` with its attention returned.
+"""What looking costs: a plain forward, ours with everything asked of it, and `transformers` with attention returned.
 
     python benchmarks/looking.py [--tokens 1024 4096] [--precisions float32 bfloat16] [--rounds 3] [--large 16384]
 

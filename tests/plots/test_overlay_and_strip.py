@@ -30,10 +30,8 @@ def recording(weights: torch.Tensor, queries: str = "caption", grid: Grid = GRID
 def painted(figure, panel: int) -> np.ndarray:
     """The colour in the middle of each patch of a panel: rows, columns, rgb."""
     pixels = np.asarray(figure.axes[0].images[panel].get_array())
-    rows, columns = (
-        (np.arange(count) + 0.5) * size / count for count, size in zip((2, 3), pixels.shape[:2], strict=True)
-    )
-    return pixels[rows.astype(int)][:, columns.astype(int)]
+    rows, columns = (np.arange(2) + 0.5) / 2, (np.arange(3) + 0.5) / 3
+    return pixels[(rows * pixels.shape[0]).astype(int)][:, (columns * pixels.shape[1]).astype(int)]
 
 
 def blueness(figure, panel: int) -> np.ndarray:
@@ -122,7 +120,7 @@ def test_what_cannot_be_drawn():
         draw_strip(recording(torch.full((1, 3, 7), torch.nan)), "cross")
     pixels = np.zeros((3, 5, 3), np.uint8)
     with pytest.raises(ConfigError, match="shape"):
-        draw_panels(pixels, {"flat": np.zeros(3)})
+        draw_panels(pixels, {"none": np.zeros((0, 3))})
     with pytest.raises(ConfigError, match=f"{MAX_PANELS - 1}"):
         draw_panels(pixels, {str(number): np.zeros((1, 1)) for number in range(MAX_PANELS)})
 

@@ -28,7 +28,7 @@ FORMS = all_forms()
 
 @pytest.fixture(scope="module")
 def every_form(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    recording = Recording(dict(FORMS), {name: ("a", "b") for name in FORMS})
+    recording = Recording(dict(FORMS), dict.fromkeys(FORMS, ("a", "b")))
     return recording.save(tmp_path_factory.mktemp("forms") / "every.regard")
 
 

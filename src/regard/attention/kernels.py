@@ -24,6 +24,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from regard.attention.rows import Bias, BlockedAttention, bias_rows, keys_seen, product, weights_of_rows
 from regard.core.bias import OffsetBias
 from regard.core.context import context_of, for_heads
 from regard.core.dropout import dropout
@@ -41,7 +42,6 @@ Queries = Float[Tensor, "batch heads queries width"]
 Keys = Float[Tensor, "batch groups keys width"]
 Values = Float[Tensor, "batch groups keys value_width"]
 Context = Float[Tensor, "batch heads queries value_width"]
-Bias = OffsetBias | Float[Tensor, "#batch #heads queries keys"]
 
 
 def attend(
@@ -118,7 +118,11 @@ def _blocked(
     queries: Tensor, keys: Tensor, values: Tensor, allow: Allow, bias: Bias | None, scale: float, dropout_rate: float
 ) -> Tensor:
     num_queries = queries.shape[2]
-    training = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (queries, keys, values))
+    of_bias = bias.values if isinstance(bias, OffsetBias) else bias
+    learned = torch.is_grad_enabled() and of_bias is not None and of_bias.requires_grad
+    if not learned and dropout_rate == 0 and not torch.compiler.is_compiling():
+        return BlockedAttention.apply(queries, keys, values, allow, bias, scale, BLOCK_ROWS)
+    training = learned or (torch.is_grad_enabled() and any(part.requires_grad for part in (queries, keys, values)))
     blocks = []
     for start in range(0, num_queries, BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, num_queries)
@@ -142,35 +146,12 @@ def _rows(
 ) -> Tensor:
     """The context of queries `start` to `stop` out of `num_queries`, with all their weights at once."""
     num_keys = keys.shape[2]
-    # Keys behind the last query of a causal block are not looked at.
-    seen = max(1, stop + num_keys - num_queries) if allow.causal else num_keys
+    seen = keys_seen(allow, stop, num_queries, num_keys)
     if seen < num_keys:
         keys, values = keys[:, :, :seen], values[:, :, :seen]
-    scores = _scores(queries * scale, keys)
-    if bias is not None:
-        scores = scores + _bias_rows(bias, start, stop, num_queries, num_keys)[..., :seen].to(scores.dtype)
-    mask = allow.block(start, stop, num_queries, num_keys, queries.device)
-    if mask is None:
-        return _product(dropout(scores.softmax(dim=-1), dropout_rate, True), values)
-    mask = mask[..., :seen]
-    weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1)
-    context = _product(dropout(weights, dropout_rate, True), values)
-    if allow.leaves_all_something(num_queries, num_keys):
-        return context
-    return context.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
-
-
-def _scores(queries: Tensor, keys: Tensor) -> Tensor:
-    if queries.shape[2] == 1 and queries.dtype == torch.bfloat16 and not keys.is_contiguous():
-        # One query and the filled part of a cache: turned round, because transposing would copy that part.
-        return _product(keys, queries.transpose(2, 3)).transpose(2, 3)
-    return _product(queries, keys.transpose(2, 3))
-
-
-def _product(one: Tensor, other: Tensor) -> Tensor:
-    """`one @ other` with less to decide than `matmul` has."""
-    batch, heads = one.shape[:2]
-    return torch.bmm(one.flatten(0, 1), other.flatten(0, 1)).unflatten(0, (batch, heads))
+    weights, nobody = weights_of_rows(queries * scale, keys, allow, bias, start, num_queries, num_keys)
+    context = product(dropout(weights, dropout_rate, True), values)
+    return context if nobody is None else context.masked_fill(nobody, 0.0)
 
 
 def _fused(
@@ -191,19 +172,13 @@ def _fused(
         none_allowed = ~mask.any(dim=-1, keepdim=True)
         mask = mask | none_allowed
     if bias is not None:
-        added = _bias_rows(bias, 0, num_queries, num_queries, num_keys).to(queries.dtype)
+        added = bias_rows(bias, 0, num_queries, num_queries, num_keys).to(queries.dtype)
         mask = added if mask is None else added.masked_fill(~mask, torch.finfo(queries.dtype).min)
     context = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, scale=scale, dropout_p=dropout_rate)
     return context if none_allowed is None else context.masked_fill(none_allowed, 0.0)
 
 
 PATHS = {"plain": _plain, "fused": _fused, "blocked": _blocked}
-
-
-def _bias_rows(bias: Bias, start: int, stop: int, num_queries: int, num_keys: int) -> Tensor:
-    if isinstance(bias, OffsetBias):
-        return bias.block(start, stop, num_queries, num_keys)[None]
-    return bias[:, :, start:stop]
 
 
 def _detached(bias: Bias | None) -> Bias | None:

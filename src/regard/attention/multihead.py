@@ -143,7 +143,7 @@ def head_size(width: int, num_heads: int) -> int:
 
 
 def split_heads(inputs: Float[Tensor, "batch positions width"], num_heads: int) -> Heads:
-    return inputs.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+    return inputs.view(*inputs.shape[:-1], num_heads, inputs.shape[-1] // num_heads).transpose(1, 2)
 
 
 def merge_heads(heads: Heads) -> Float[Tensor, "batch positions width"]:

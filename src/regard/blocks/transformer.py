@@ -162,7 +162,7 @@ class DecoderBlock(nn.Module):
                 cache = KeyValueCache.empty(keys, values, batch, state.max_length)
             cache = cache.append(keys, values)
             context = self.attention.attend(queries, *cache.filled(), allow=allow_causal(), bias=bias)
-            return context[:, 0].unflatten(0, (batch, width))
+            return context.view(batch, width, -1)
 
         with at_step(state.place, self.attention.mechanism.tap):
             attended = self.attention_residual(inputs, attend)

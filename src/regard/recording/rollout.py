@@ -73,7 +73,7 @@ def overview(
 ) -> tuple[dict[str, Survey], Composed]:
     """All statistics of all maps and one row of the rollout (mean of heads), in one pass over each map.
 
-    Maps are gone through from the last to the first, so that the row goes along with the pass that has to be made anyway.
+    Maps are gone through from the last to the first: the row goes along with the pass that has to be made anyway.
     """
     found = streams(maps, example)
     surveys: dict[str, Survey] = {}
