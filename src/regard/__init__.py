@@ -6,6 +6,8 @@
         model(source, target)
     recording["decoder.2.cross"].weights(head=3)
 
+    model = regard.load_pretrained("downloads/vit")  # saved by timm, transformers or torchvision
+
     run = regard.open_run("runs/rnnsearch/...")     # what `regard train` left behind
     run.translate(["The cat sleeps ."])
 
@@ -20,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from regard import attention, core, data, explorer, models, plots, recipes, recording, tasks, training
     from regard.attention import mechanisms
+    from regard.pretrained.load import load_pretrained
     from regard.recipes.run import Run, open_run
-    from regard.recording import Recording, edit, edits, importance, record
+    from regard.recording import Recording, edit, edits, film, importance, record
 
     __version__: str
 
@@ -35,7 +38,9 @@ __all__ = [
     "edit",
     "edits",
     "explorer",
+    "film",
     "importance",
+    "load_pretrained",
     "mechanisms",
     "models",
     "open_run",
@@ -53,7 +58,9 @@ _HOMES = {
     "Run": "regard.recipes.run",
     "edit": "regard.recording",
     "edits": "regard.recording",
+    "film": "regard.recording",
     "importance": "regard.recording",
+    "load_pretrained": "regard.pretrained.load",
     "mechanisms": "regard.attention",
     "open_run": "regard.recipes.run",
     "record": "regard.recording",

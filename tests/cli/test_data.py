@@ -18,7 +18,9 @@ def test_the_generated_corpus(regard: Command) -> None:
 def test_files_of_ones_own(regard: Command, tsv: Path) -> None:
     with tsv.open("a") as file:
         file.write("only one column\n\n")
-    found = regard("data", "--data.train", tsv, "--data.on-bad", "skip", "--data.vocabulary-size", "200", "--json").json
+    options = ["--data.train", tsv, "--data.on-bad", "skip", "--data.vocabulary-size", "200"]
+    found = regard("data", *options, "--json").json
+    assert regard("data", "--json", *options).json == found, "whatever the order"
     assert found["source"] == "files"
     assert found["files"]["train"] == [str(tsv)]
     assert found["tokenizer"] == "bpe"

@@ -32,7 +32,8 @@ def test_the_options_are_those_that_were_agreed_on(
     """
     monkeypatch.setenv("COLUMNS", "200")
     run, pictures = str(trained["rnnsearch"]), str(trained["vit-shapes"])
-    first = {"eval": run, "predict": run, "look": run, "importance": run, "train": "rnnsearch", "data": "rnnsearch"}
+    first = {"eval": run, "predict": run, "look": run, "importance": run, "verdict": run}
+    first |= {"train": "rnnsearch", "data": "rnnsearch"}
     calls = [(command, first.get(command)) for command in COMMANDS]
     calls += [(command, pictures) for command in ("eval", "predict", "look")]
     calls += [(command, "vit-shapes") for command in ("train", "data")]

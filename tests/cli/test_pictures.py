@@ -8,7 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import timm
+import torch
+import torchvision
 from PIL import Image
+from timm.models import save_for_hf
+from torchvision.models.resnet import BasicBlock
 
 from regard.recording import Recording
 
@@ -150,3 +155,46 @@ def test_a_damaged_form_is_named(regard: Command, run: Path, picture: Path, tmp_
     assert "picture_form.json" in regard("predict", own, picture).err
     (own / "picture_form.json").unlink()
     assert "picture_form.json" in regard("predict", own, picture).err
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One with attention, one without."""
+    root = tmp_path_factory.mktemp("checkpoints")
+    save_for_hf(
+        timm.create_model("vit_tiny_patch16_224", img_size=32, depth=2, num_classes=3), root / "vit", {}, None, True
+    )
+    torch.save(torchvision.models.ResNet(BasicBlock, [1, 1, 1, 1], num_classes=3).state_dict(), root / "resnet.pth")
+    return root
+
+
+@pytest.mark.parametrize("name", ["vit", "resnet.pth"])
+def test_checkpoints_of_other_libraries(regard: Command, checkpoints: Path, picture: Path, name: str) -> None:
+    found = regard("predict", checkpoints / name, picture, "--json").json
+    assert [sorted(each["class"] for each in found["classes"])] == [["class 0", "class 1", "class 2"]]
+    looked = regard("look", checkpoints / name, picture, "--json", "--out", "a.png", "a.regard").json
+    assert looked["class"] == found["class"]
+    recording = Recording.load("a.regard")
+    seen = recording[looked["taps"][-1]]
+    if name == "vit":
+        assert looked["taps"] == ["encoder.0.attention", "encoder.1.attention"]
+    else:
+        assert looked["taps"] == ["occlusion"]
+        assert seen.query_axes[0].label(0) == found["class"]
+        sums = seen.weights(example=0).sum(-1)
+        assert ((sums - 1).abs() < 1e-5).logical_or(sums == 0).all()
+    assert regard("look", checkpoints / name, picture).code == 0
+    assert Path("cat-look.png").exists()
+
+
+def test_weights_are_those_of_a_run(regard: Command, checkpoints: Path, picture: Path) -> None:
+    result = regard("look", checkpoints / "vit", picture, "--weights", "last")
+    assert result.code == 2
+    assert "is no run" in result.err
+
+
+def test_a_checkpoint_that_cannot_be_read(regard: Command, picture: Path, tmp_path: Path) -> None:
+    (tmp_path / "weights.pth").write_bytes(b"no weights")
+    result = regard("predict", tmp_path / "weights.pth", picture)
+    assert result.code == 1
+    assert "weights.pth" in result.err

@@ -138,7 +138,7 @@ class TestRefusals:
 
 
 def test_a_longer_sentence_where_it_is_wanted(regard: Command, run: Path) -> None:
-    result = regard("predict", run, "cat " * 1200, "--max-words", "2000", "--decoding.max-length", "5")
+    result = regard("predict", run, "the " * 1200, "--max-words", "2000", "--decoding.max-length", "5")
     assert result.code == 0
 
 
@@ -156,3 +156,14 @@ def test_lines_are_answered_while_more_may_come(run: Path) -> None:
             assert process.stdout.readline().strip()
         process.stdin.close()
         assert process.wait(timeout=60) == 0
+
+
+def test_words_that_are_not_known_are_told(regard: Command, run: Path) -> None:
+    """Such as one with its full stop, which the embedded language writes apart."""
+    result = regard("predict", run, "The king sleeps.", "The king sleeps .", "--json")
+    assert result.code == 0
+    assert "does not know 'sleeps.'. It reads words with blanks between them" in result.err
+    assert result.err.count("does not know") == 1
+    assert "does not know 'sleeps.'" in regard("look", run, "The king sleeps.", "--out", "look.png").err
+    many = regard("predict", run, "The k1 k1 k2 k3 k4 k5 k6 .", "--decoding.max-length", "5").err
+    assert "does not know 'k1', 'k2', 'k3', 'k4', 'k5', ..." in many

@@ -137,6 +137,7 @@ def test_statistics_are_those_of_a_dense_map(open_site, open_page, kind):
             share = rows[query, known]
             distances.append(float((share * torch.tensor(between)).sum() / share.sum()))
         assert here["distance"] == pytest.approx(np.mean(distances), abs=1e-5)
+        assert here["distance"] == pytest.approx(float(recording["a"].distance(0)[head].nanmean()), rel=1e-5)
 
 
 def test_there_is_no_distance_between_words_and_patches(open_site, open_page):
@@ -179,6 +180,18 @@ def test_rollout_is_the_product_of_layers(open_site, open_page):
     expected = (through["decoder.1.cross"] @ encoder[1] + through["decoder.0.cross"] / 2) @ encoder[0]
     np.testing.assert_allclose(found["row"], expected[2].numpy(), atol=1e-6)
     assert sum(found["row"]) == pytest.approx(0.75, abs=1e-5)
+
+
+@pytest.mark.parametrize(("onto", "tap"), [("source", "decoder.2.cross"), ("source", "encoder.2.self")])
+def test_rollout_is_that_of_python(open_site, open_page, onto, tap):
+    recording = translation(layers=3)
+    if tap.startswith("encoder"):
+        for layer in range(3):
+            del recording.relations[f"decoder.{layer}.cross"], recording.roles[f"decoder.{layer}.cross"]
+        del recording.axes["target"]
+    page = open_page(open_site({"r": recording}))
+    expected = recording.rollout(rows=3, onto=onto).weights
+    np.testing.assert_allclose(page.evaluate(ROLLOUT, [tap, 3])["row"], expected.numpy(), atol=2e-6)
 
 
 def test_a_position_that_looks_at_nothing_stays_what_it_is(open_site, open_page):

@@ -58,6 +58,7 @@ def small_swin() -> nn.Module:
 def test_a_rehearsal_is_what_a_recording_takes() -> None:
     text = Transformer(TransformerConfig(width=12, num_heads=3), 19, 19).eval()
     words = (torch.randint(4, 19, (2, 7)), torch.randint(4, 19, (2, 5)))
+    words[0][1, 4:] = 0  # without any padding no mask is kept
     rnn = models["rnnsearch"].build(models["rnnsearch"].config(width=10), 19, 19).eval()
     for model, inputs in ((text, words), (rnn, words), (small_swin(), (torch.randn(2, 3, 26, 38),))):
         expected = recording_cost(model, *inputs)
@@ -139,7 +140,9 @@ def test_views_keep_the_budget_or_ask_for_less() -> None:
     config = ViTConfig(image_size=24, patch_size=2, width=12, num_heads=3, num_blocks=1)
     _, recording = record_both(ViT(config, 5, 3).eval(), torch.randn(1, 3, 24, 24), "100KB")
     shown = recording[recording.addresses[0]]
-    with pytest.raises(RecordingError, match=r"145 rows of encoder.0.attention would take 504.6 KB of memory, more than"):
+    with pytest.raises(
+        RecordingError, match=r"145 rows of encoder.0.attention would take 504.6 KB of memory, more than"
+    ):
         shown.weights()
     assert shown.weights(rows=7).shape == (1, 3, 145)
     assert shown.entropy().shape == (1, 3, 145)

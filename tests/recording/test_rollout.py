@@ -132,6 +132,25 @@ def test_of_an_encoder_and_decoder_with_padding() -> None:
         torch.testing.assert_close(inside.double(), encoder[:sources, :sources], rtol=0, atol=1e-6)
 
 
+def test_an_overview_is_the_statistics_and_a_row_of_the_rollout() -> None:
+    model = Transformer(TransformerConfig(width=12, num_heads=3, num_encoder_blocks=2, num_decoder_blocks=2), 19, 19)
+    source, target = torch.randint(4, 19, (2, 7)), torch.randint(4, 19, (2, 5))
+    source[1, 4:] = 0
+    with torch.no_grad(), regard.record(model.eval()) as recording:
+        model(source, target)
+    recording.label(source=[Text(tuple("abcdefg")), Text(tuple("abcd"))], target=[Text(tuple("vwxyz"))] * 2)
+    surveys, row = recording.overview(row=3, example=1)
+    torch.testing.assert_close(row.weights, recording.rollout(rows=3, example=1).weights)
+    assert list(surveys) == recording.addresses
+    for address, found in surveys.items():
+        shown = recording[address]
+        torch.testing.assert_close(found.entropy, shown.entropy(1))
+        torch.testing.assert_close(found.received, shown.received(1))
+        assert (found.distance is None) == ("cross" in address)
+    inner, _ = recording.overview(row=3, example=1, onto="target")
+    assert set(inner) == set(recording.addresses), "maps that the row does not reach are looked at too"
+
+
 def swin() -> tuple[Swin, SwinConfig]:
     config = SwinConfig(image_size=28, patch_size=2, window_size=4, width=6, num_heads=(2, 3), num_blocks=(2, 2))
     return Swin(config, 5, 3).eval(), config

@@ -1,4 +1,4 @@
-"""Every view of every form of relation equals the same thing made in float64 from the whole map, in blocks or at once."""
+"""Every view of every form of relation equals the same made in float64 from the whole map, in blocks or at once."""
 
 from __future__ import annotations
 

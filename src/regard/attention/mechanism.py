@@ -1,4 +1,4 @@
-"""What a mechanism is: scores, then weights, then context. A new one is a class with a method `scores`.
+"""What a mechanism is: scores, then weights, then context. A new one is a class with a method `scores`::
 
     @mechanisms.register("cosine")
     class CosineAttention(ScoreAttention):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -53,6 +54,9 @@ class ShiftedWindowConfig(ModelConfig):
     """Dropout on embeddings, sublayer outputs and hidden feed-forward values."""
     attention_dropout_rate: float = 0.0
     """Dropout on attention weights."""
+    shifts: Literal["each_way", "both_ways", "by_image_size"] = "each_way"
+    """Which windows shift in every second block: in each direction in which the grid has several; in both or, where one
+    direction has only one, in none; in both in the stages that have several on pictures of `image_size`."""
     stochastic_depth_rate: float = 0.2
     """How often the last block's branches are left out in training; the first one's never, those between in steps."""
 
@@ -63,6 +67,11 @@ class ShiftedWindowConfig(ModelConfig):
             sides.append(min(self.window_size, side))
             side = -(-side // 2)
         return sides
+
+    def shifts_in(self, stage: int) -> bool:
+        """Whether every second block of a stage has shifted windows at all."""
+        side = -(-self.image_size // (self.patch_size * 2**stage))
+        return self.shifts != "by_image_size" or side > self.window_size
 
 
 class WindowBlock(nn.Module):
@@ -75,6 +84,7 @@ class WindowBlock(nn.Module):
         residuals: tuple[PreNorm | ResidualPostNorm, PreNorm | ResidualPostNorm],
         side: int,
         shift: int,
+        both_ways: bool,
     ) -> None:
         super().__init__()
         self.attention = attention
@@ -82,9 +92,12 @@ class WindowBlock(nn.Module):
         self.attention_residual, self.feed_forward_residual = residuals
         self.side = side
         self.shift = shift
+        self.both_ways = both_ways
 
     def forward(self, inputs: Float[Tensor, "batch rows columns width"]) -> Float[Tensor, "batch rows columns width"]:
-        windows = Windows(inputs.shape[1], inputs.shape[2], self.side, self.shift)
+        rows, columns = inputs.shape[1:3]
+        one_only = self.both_ways and min(rows, columns) <= self.side
+        windows = Windows(rows, columns, self.side, 0 if one_only else self.shift)
         attended = self.attention_residual(inputs, lambda x: self.attention(x, windows))
         return self.feed_forward_residual(attended, self.feed_forward)
 
@@ -163,7 +176,8 @@ class ShiftedWindowTransformer(nn.Module, ABC):
                 FeedForward(width, hidden_width, "gelu", config.dropout_rate),
                 (self.residual(config, width, rate), self.residual(config, width, rate)),
                 side,
-                shift=side // 2 if index % 2 else 0,
+                shift=side // 2 if index % 2 and config.shifts_in(stage) else 0,
+                both_ways=config.shifts == "both_ways",
             )
 
     def forward(self, images: Float[Tensor, "batch channels height width"]) -> ClassifierOutput:

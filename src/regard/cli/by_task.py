@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from regard.cli.options import first_argument, import_plugins
+from regard.recipes.checkpoints import is_checkpoint
 from regard.recipes.config import kind_of, recipes, run_kinds
 from regard.training import RunFolder
 
@@ -17,10 +18,10 @@ DEFAULT = "translation"
 
 
 def of_run(command: str, argv: list[str]) -> int:
-    """For a command that starts with a run folder; without one (`--help`) it is the default task's."""
+    """For a command that starts with a run folder or a checkpoint; without one (`--help`) the default task's."""
     import_plugins(argv)
     place, _ = first_argument(argv, "run", command)
-    kind = DEFAULT if place is None else task_of_run(place)
+    kind = DEFAULT if place is None else task_of(place)
     return part(kind, command).run(argv)
 
 
@@ -32,8 +33,9 @@ def of_recipe(command: str, argv: list[str]) -> int:
     return part(kind, command).run(argv)
 
 
-def task_of_run(place: str | Path) -> str:
-    return kind_of(RunFolder.open(place).config)
+def task_of(place: str | Path) -> str:
+    """The checkpoints of other libraries that can be read are all classifiers."""
+    return "classification" if is_checkpoint(place) else kind_of(RunFolder.open(place).config)
 
 
 def part(kind: str, name: str) -> ModuleType:

@@ -10,7 +10,6 @@ import torch
 import tyro
 from torch import nn
 
-import regard.models  # fills the registries
 from regard.cli.options import Shared, import_plugins, parse
 from regard.cli.output import count, show, show_json, size, table
 from regard.core.errors import ConfigError, RegardError, UnknownNameError
@@ -20,10 +19,8 @@ from regard.recording import Recording, recording_cost
 from regard.recording.cost import DECK_CASES, Cost, binary, dense_cost
 from regard.training import RunFolder
 
-__all__ = ["run"]
-
-DESCRIPTION = """Says what a recording keeps and what all attention matrices would take (in float32), tap by tap, without
-computing either. Without a model it counts the cases of the lecture deck.
+DESCRIPTION = """Says what a recording keeps and what all attention matrices would take in float32, tap by tap,
+without computing either. Without a model it counts the cases of the lecture deck.
 
 examples:
   regard cost
@@ -150,7 +147,7 @@ def _config(name: str) -> ModelConfig:
     if name in sizes:
         return sizes[name]()
     if name in models:
-        return models[name].config()
+        return models[name].config()  # type: ignore[call-arg]
     raise UnknownNameError("model, size, run folder or recording", name, [*models, *sizes])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -42,31 +43,28 @@ class DemoOptions(Shared):
 def run(argv: list[str]) -> int:
     import_plugins(argv)
     options, _ = parse(DemoOptions, argv, prog="demo", description=DESCRIPTION)
+    started = time.monotonic()
     try:
         demo = run_demo(options.out, say, quick=options.quick)
     except DemoInterrupted as interrupted:
         say(f"The demo was interrupted. That training can go on: regard train --resume {interrupted.folder}")
         return 128 + interrupted.signal
     files = _write(demo, options.out)
+    seconds = time.monotonic() - started
     if options.json:
         show_json(
             {
                 "bleu": demo.measured["bleu"],
                 "aer": demo.measured["aer"],
                 "bleu_without_attention": demo.measured_fixed["bleu"],
-                "seconds": round(demo.seconds, 1),
+                "seconds": round(seconds, 1),
                 "deck_translation": demo.deck.translation.text,
                 "deck_alignment": demo.deck.translation.pharaoh,
-                "deck_right": demo.deck_right,
-                "deck_reversal": demo.deck_reversal,
-                "bleu_by_length": demo.measured["bleu_by_length"],
-                "bleu_by_length_without_attention": demo.measured_fixed["bleu_by_length"],
-                "runs": [str(demo.attentive.folder.path), str(demo.fixed.folder.path)],
                 "files": [str(path) for path in files],
             }
         )
     else:
-        _show(demo, files)
+        _show(demo, files, seconds)
     return 0
 
 
@@ -98,7 +96,7 @@ def _sentence(demo: Demo) -> str:
     )
 
 
-def _show(demo: Demo, files: list[Path]) -> None:
+def _show(demo: Demo, files: list[Path], seconds: float) -> None:
     first, second = demo.measured, demo.measured_fixed
     rows = [
         ("BLEU, test sentences", f"{first['bleu']:.1f}", f"{second['bleu']:.1f}"),
@@ -118,7 +116,7 @@ def _show(demo: Demo, files: list[Path]) -> None:
     show()
     for path in files:
         show(f"wrote {path}")
-    show(f"in {duration(demo.seconds)}")
+    show(f"in {duration(seconds)}")
     show()
     show("next:")
     sentence = demo.looks[0].translation.source if demo.looks else DECK_PAIR.source_text

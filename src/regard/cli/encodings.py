@@ -11,13 +11,14 @@ from regard.core.errors import ConfigError
 from regard.layers.grid_positions import GridPositions
 from regard.layers.positions import Positions
 from regard.plots import draw_positions
+from regard.recipes.checkpoints import PretrainedClassifier
 from regard.recipes.run import Run
 
 SHOWN = 100
 """Positions of a text that are drawn."""
 
 
-def positions_figure(opened: Run, *, dark: bool) -> Figure:
+def positions_figure(opened: Run | PretrainedClassifier, *, dark: bool) -> Figure:
     """Matrix, dot products and variance, as in deck D."""
     name, encodings = encodings_of(opened.model, getattr(opened.config.model, "width", 1))
     return draw_positions(encodings, title=f"{opened.name}: {name}", dark=dark)

@@ -24,7 +24,7 @@ EDITS = ("mute", "keep", "uniform", "swap", "freeze")
 
 def live_model(run: Run) -> LiveModel:
     """The run as something to ask; a task that cannot be asked is an error that names it."""
-    run._needs_attention()
+    run.needs_attention()
     if isinstance(run, TranslationRun):
         return LiveTranslator(run)
     if isinstance(run, ClassificationRun):

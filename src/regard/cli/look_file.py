@@ -29,7 +29,7 @@ examples:
   regard look cat.regard
   regard look cat.regard --view layers --out layers.svg
   regard look sentence.regard --tap decoder.2.cross --view words --query dog
-  regard look RUN/recordings/*.regard --tap decoder.2.cross --out film.gif"""
+  regard look RUN/film/*.regard --tap decoder.2.cross --out film.gif"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +54,7 @@ def run(argv: list[str]) -> int:
     check_view(options.view)
     films = [path for path in options.out if path.suffix.lower() in FILMS]
     if len(options.files) > 1 or films:
-        written = _films(options)
-        described: dict[str, Any] = {"recordings": [str(path) for path in options.files]}
+        written, described = _films(options)
     else:
         written, described = _pictures(options)
     if options.json:
@@ -90,7 +89,7 @@ def _pictures(options: FileOptions) -> tuple[list[Path], dict[str, Any]]:
     return written, {"recording": str(file), "view": view, "taps": taps}
 
 
-def _films(options: FileOptions) -> list[Path]:
+def _films(options: FileOptions) -> tuple[list[Path], dict[str, Any]]:
     if others := [path for path in options.out if path.suffix.lower() not in FILMS]:
         raise ConfigError(f"Several recordings make a film, which ends in {' or '.join(FILMS)}, but not {others[0]}.")
     if options.view not in (None, "heads"):
@@ -99,9 +98,10 @@ def _films(options: FileOptions) -> list[Path]:
     address = options.tap or default_tap(steps[0][1])
     say(f"a film of {len(steps)} recordings of {address}")
     outs = options.out or (options.files[0].with_name("film.gif"),)
-    return [
+    written = [
         write_film(path, draw_training(steps, address, example=options.example, dark=options.dark)) for path in outs
     ]
+    return written, {"recordings": [str(path) for path in options.files], "steps": [step for step, _ in steps]}
 
 
 def _in_order(files: Sequence[Path]) -> list[Path]:

@@ -23,6 +23,7 @@ COMMANDS = {
     "look": ("look", "draw where a trained run looks"),
     "serve": ("serve", "recordings and trained runs in the browser: ask, point, mute heads, compare"),
     "importance": ("importance", "what is lost by muting each head of a trained run"),
+    "verdict": ("verdict", "whether where a trained run looks says anything about what it answers"),
     "data": ("data", "what a recipe reads: sizes, lengths, vocabulary, ill-formed lines"),
     "cost": ("cost", "what a recording will take, before it is made"),
     "doctor": ("doctor", "what this machine has and can do, and whether Regard works on it"),

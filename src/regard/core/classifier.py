@@ -13,6 +13,16 @@ from regard.core.axes import Axis
 
 
 @dataclass(frozen=True)
+class Choices:
+    """What was drawn by chance on the way to an answer, for a loss that rewards good choices (REINFORCE)."""
+
+    log_probabilities: Float[Tensor, "batch choices"]
+    """Of each choice; their gradient is that of what chose."""
+    baselines: Float[Tensor, "batch choices"]
+    """The reward that was expected before each choice."""
+
+
+@dataclass(frozen=True)
 class ClassifierOutput:
     """Scores of the classes, and the vector that they were read off."""
 
@@ -20,6 +30,10 @@ class ClassifierOutput:
     features: Float[Tensor, "batch width"]
     auxiliary: Mapping[str, Float[Tensor, "batch classes"]] = field(default_factory=dict)
     """Scores of further heads by name, such as the `distillation` head of DeiT."""
+    choices: Choices | None = None
+    """In training, of a model that chooses where to look."""
+    drawn: Mapping[str, Float[Tensor, "batch *places xy"]] = field(default_factory=dict)
+    """What can be drawn on the pictures, as x and y in pixels: the `scan_path` of glimpses, corners of `windows`."""
 
 
 @runtime_checkable

@@ -4,6 +4,7 @@
 | --- | --- | --- |
 | `translator` | config, source vocabulary, target vocabulary | `core.seq2seq.Seq2Seq` |
 | `classifier` | config, number of classes, channels of a picture | `core.classifier.Classifier` |
+| `glimpser` | the same | the same, with `choices` in training, by which it learns where to look |
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from torch import nn
 from regard.core.config import Config
 from regard.core.registry import Registry
 
-Family = Literal["translator", "classifier"]
+Family = Literal["translator", "classifier", "glimpser"]
 
 
 class ModelConfig(Config):

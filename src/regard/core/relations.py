@@ -162,7 +162,8 @@ class DotRelation(Relation):
 
     def blocks(self) -> Iterator[tuple[int, Float[Tensor, "batch heads rows keys"]]]:
         """All rows, in blocks; keys are made float32 once for all of them."""
-        whole = replace(self, queries=self.queries.float(), keys=spread(self.keys.float(), self.heads))
+        keys = spread(self.keys.float(), self.heads)
+        whole = replace(self, queries=self.queries.float(), keys=keys, value_norms=None)
         yield from Relation.blocks(whole)
 
     def select(self, examples: Int[Tensor, "kept"]) -> DotRelation:

@@ -18,13 +18,21 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": F.relu, "ge
 
 
 class FeedForward(nn.Module):
-    def __init__(self, width: int, hidden_width: int, activation: Activation, dropout_rate: float) -> None:
+    def __init__(
+        self,
+        width: int,
+        hidden_width: int,
+        activation: Activation,
+        dropout_rate: float,
+        outputs_width: int | None = None,
+    ) -> None:
+        """`outputs_width` is the inputs' unless given."""
         super().__init__()
         self.expand = Linear(width, hidden_width)
-        self.contract = Linear(hidden_width, width)
+        self.contract = Linear(hidden_width, outputs_width or width)
         self.activation = ACTIVATIONS[activation]
         self.dropout_rate = dropout_rate
 
-    def forward(self, inputs: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch width"]:
+    def forward(self, inputs: Float[Tensor, "*batch width"]) -> Float[Tensor, "*batch outputs"]:
         hidden = self.activation(self.expand(inputs))
         return self.contract(dropout(hidden, self.dropout_rate, self.training))

@@ -40,6 +40,22 @@ class PatchEmbedding(nn.Module):
         return self.projection(images).permute(0, 2, 3, 1)
 
 
+class OverlappingPatches(nn.Module):
+    """Patches that reach over almost half their neighbours, one every `stride` pixels (MViT); pictures of any size."""
+
+    def __init__(self, channels: int, width: int, stride: int) -> None:
+        super().__init__()
+        self.stride = stride
+        self.projection = nn.Conv2d(channels, width, 2 * stride - 1, stride, padding=stride - 1)
+
+    def grid(self, height: int, width: int) -> tuple[int, int]:
+        """Rows and columns; the last ones may lie beyond the picture's edge."""
+        return -(-height // self.stride), -(-width // self.stride)
+
+    def forward(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch rows columns size"]:
+        return self.projection(images).permute(0, 2, 3, 1)
+
+
 def pad_grid(
     grid: Shaped[Tensor, "batch rows columns width"], multiple: int
 ) -> Shaped[Tensor, "batch padded_rows padded_columns width"]:

@@ -11,7 +11,8 @@
 Departures: positions may be sinusoidal, relative or absent, any registered mechanism may stand in for the scaled dot
 product, and the head starts small instead of at zero. Pictures of another size than `image_size` get the learned
 positions resized (`layers.grid_positions`). With `pooling="mean"` there is no class token; the mean is taken behind
-the norm. A transformer on pixels is a ViT with patches of one pixel.
+the norm. Registers (Darcet et al. 2024) are tokens more, with positions of their own. A transformer on pixels is a ViT
+with patches of one pixel.
 """
 
 from __future__ import annotations
@@ -33,19 +34,23 @@ class ViTConfig(PatchTransformerConfig):
     kind: Literal["vit"] = "vit"
     pooling: Literal["token", "mean"] = "token"
     """What the classes are read off: the class token, or the mean of all patches."""
+    registers: tuple[str, ...] = ()
+    """Names of further learned tokens, which take part in attention and which nothing is read off."""
 
 
 class ViT(PatchTransformer):
     """Says what is in a picture by attention between its patches."""
 
     def __init__(self, config: ViTConfig, num_classes: int, channels: int) -> None:
-        super().__init__(config, channels, ("class",) if config.pooling == "token" else ())
+        own = ("class",) if config.pooling == "token" else ()
+        super().__init__(config, channels, (*own, *config.registers))
+        self.pooling = config.pooling
         self.head = nn.Linear(config.width, num_classes)
         initialise(self)
 
     def forward(self, images: Float[Tensor, "batch channels height width"]) -> ClassifierOutput:
         tokens = self.encode(images)
-        features = tokens[:, 0] if self.extra_names else tokens.mean(dim=1)
+        features = tokens[:, 0] if self.pooling == "token" else tokens[:, len(self.extra_names) :].mean(dim=1)
         return ClassifierOutput(self.head(features), features)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from regard.plots.positions import draw_positions
     from regard.plots.rollout import draw_rollout
     from regard.plots.scan_path import draw_scan_path
+    from regard.plots.verdict import draw_verdict
     from regard.plots.words import draw_words
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "draw_scan_path",
     "draw_strip",
     "draw_training",
+    "draw_verdict",
     "draw_words",
     "save",
     "write_film",
@@ -56,6 +58,7 @@ _HOMES = {
     "draw_scan_path": "scan_path",
     "draw_strip": "overlay",
     "draw_training": "film",
+    "draw_verdict": "verdict",
     "draw_words": "words",
     "write_film": "film",
 }

@@ -38,7 +38,7 @@ _MANY_PATCHES = 100
 
 def draw_panels(
     picture: UInt8[np.ndarray, "height width 3"],
-    maps: Mapping[str, Float[np.ndarray, "rows columns"]],
+    maps: Mapping[str, Float[np.ndarray, "_ _"]],
     *,
     title: str = "",
     boxes: Collection[Box] = (),

@@ -25,9 +25,12 @@ from regard.pretrained.renaming import Classified, Rules, count, renamed, take
 
 
 def timm_to_convnext(state: Mapping[str, Tensor]) -> tuple[ConvNeXtConfig, dict[str, Tensor]]:
-    """From `timm.create_model("convnext_tiny").state_dict()`."""
+    """From `timm.create_model("convnext_tiny").state_dict()`; small ones have 1 x 1 convolutions for matrices."""
     return _convert(
-        state,
+        {
+            name: tensor.flatten(1) if ".mlp.fc" in name and tensor.dim() == 4 else tensor
+            for name, tensor in state.items()
+        },
         "a ConvNeXt of timm",
         stem="stem.0.weight",
         depthwise="stages.0.blocks.0.conv_dw.weight",

@@ -16,8 +16,14 @@ def side_of(count: int, what: str) -> int:
     return side
 
 
+PUBLISHED_HEADS = {1280: 16}
+"""By width: of the published sizes only ViT-H has heads that are not 64 wide."""
+
+
 def heads_of(width: int, num_heads: int | None) -> int:
-    """The number of heads, which no tensor shows: given, or such that each has 64 numbers."""
+    """The number of heads, which no tensor shows: given, or such that each has 64 numbers as in published sizes."""
+    if num_heads is None and width in PUBLISHED_HEADS:
+        return PUBLISHED_HEADS[width]
     if num_heads is None and width % 64:
         raise CheckpointError(
             f"How many heads share the width of {width} cannot be seen in the tensors; pass `num_heads`."

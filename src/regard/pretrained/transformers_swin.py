@@ -13,6 +13,11 @@
 
 The spelling of files on the hub (attention.self.query, intermediate.dense, output.dense) is read as well, which is also
 that of Swinv2 in memory.
+
+Of the first version no window shifts on a grid that has only one in some direction, and of the second none in a stage
+that has only one on pictures of the config's size: hence `shifts`. (Their first version keeps what one picture has made
+of its windows; what is said here holds for a model's first picture.) Grids smaller than a window are filled up here;
+there they get smaller windows, for which the first version has no bias.
 """
 
 from __future__ import annotations
@@ -60,7 +65,7 @@ def transformers_to_swin(
         reader.stack([f"{theirs}.attention.{part}_proj" for part in "qkv"], f"{ours}.attention.projection")
         table = f"{theirs}.attention.relative_position_bias.relative_position_bias_table"
         move_table(reader, table, f"{ours}.attention.by_offset")
-    return reader.finish(swin_config(reader, fields))
+    return reader.finish(swin_config(reader, {"shifts": "both_ways", **fields}))
 
 
 def transformers_to_swinv2(
@@ -79,6 +84,7 @@ def transformers_to_swinv2(
     made = SwinV2Config(
         image_size=config["image_size"],
         window_size=config["window_size"],
+        shifts="by_image_size",
         pretrained_window_size=measures if any(measures) else (),
         num_heads=heads_of_stages(reader, fields, "log_scale"),
         **fields,

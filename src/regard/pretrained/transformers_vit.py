@@ -67,6 +67,19 @@ def transformers_to_deit(
     return reader.finish(DeiTConfig(**fields))
 
 
+def transformers_to_deit_student(
+    state: Mapping[str, Tensor], config: Mapping[str, Any]
+) -> tuple[ViTConfig, dict[str, Tensor]]:
+    """Config and state of a `ViT` that computes what this `DeiTForImageClassification` computes.
+
+    It has the distillation token, but reads the classes off the class token alone: the other is a register.
+    """
+    reader = Reader("transformers' DeiT", state, RENAMES)
+    fields = _trunk(reader, config, "deit", ["cls_token", "distillation_token"])
+    reader.move("classifier", "head")
+    return reader.finish(ViTConfig(registers=("distillation",), **fields))
+
+
 def _trunk(reader: Reader, config: Mapping[str, Any], prefix: str, extras: list[str]) -> dict[str, Any]:
     """Moves all but the heads; the fields of our config."""
     require(config, "hidden_act", "gelu", "relu", "silu")

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import UInt8
 from torch import nn
 
+from regard.core.axes import Grid
 from regard.core.errors import CheckpointError
 from regard.core.files import write_json
 from regard.core.task import LossFunction
@@ -21,14 +22,21 @@ from regard.data.pictures.config import PictureConfig
 from regard.data.pictures.dataset import PictureCorpus, PictureSet, load_pictures
 from regard.data.pictures.decode import decode
 from regard.data.pictures.form import PictureForm
-from regard.recipes.config import RunConfig, RunKind, run_kinds
-from regard.recipes.run import Prepared, Run, build_model, checked_part
+from regard.data.pictures.shapes.generating import generate, scene_numbers
+from regard.recipes.config import RunConfig, RunKind, recipes, run_kinds
+from regard.recipes.judging import judge_classification
+from regard.recipes.run import FILMED, Prepared, Run, build_model, checked_part, moved
+from regard.recipes.starting import PICTURE_FORM, StartConfig, freeze, prepared_as, read_start, start, started_model
 from regard.recording import Recording
+from regard.recording.film import compact
+from regard.recording.verdict import Verdict
 from regard.tasks.classification import ClassificationConfig, ClassificationTask, Prediction
+from regard.tasks.classification.pointing import Pointing, point, pooled
 from regard.training import RunFolder
 from regard.training.precision import autocast, resolve_precision
 
-PICTURE_FORM = "picture_form.json"
+CHUNK = 50
+"""So many pictures are recorded at once."""
 
 Picture = str | Path | UInt8[np.ndarray, "_ _ 3"]
 """A file, or a decoded picture."""
@@ -41,14 +49,25 @@ class ClassificationRunConfig(RunConfig):
     """Which pictures, and how they are varied and batched."""
     task: ClassificationConfig = ClassificationConfig()
     """Loss and measures."""
+    start: StartConfig = StartConfig()
+    """Which weights the training starts from."""
 
     def with_source(self) -> Self:
-        if self.data.root is None or self.data.source == "folder":
-            return self
-        return self.model_copy(update={"data": self.data.model_copy(update={"source": "folder"})})
+        found: dict[str, Any] = {}
+        if self.data.root is not None and self.data.source != "folder":
+            found["data"] = self.data.model_copy(update={"source": "folder"})
+        if self.start.checkpoint is not None:
+            usual = recipes[self.recipe]().model if self.recipe in recipes else self.model
+            found["model"] = started_model(read_start(self.start.checkpoint), self.model, usual)
+        return self.model_copy(update=found) if found else self
 
     def absolute(self) -> Self:
-        return self.model_copy(update={"data": self.data.absolute()})
+        found: dict[str, Any] = {"data": self.data.absolute()}
+        place = self.start.checkpoint
+        if place is not None and Path(place).expanduser().exists():
+            path = str(Path(place).expanduser().absolute())
+            found["start"] = self.start.model_copy(update={"checkpoint": path})
+        return self.model_copy(update=found)
 
 
 @dataclass(frozen=True)
@@ -78,10 +97,38 @@ class ClassificationRun(Run):
         prediction = self.classify([picture])[0]
         return PictureLook(prediction, self.task.record(self.model, images))
 
+    def pointing(self, num_pictures: int = 200) -> dict[str, Pointing]:
+        """The pointing game on generated shapes that were not trained on, for every attention over the picture.
+
+        What looks is the first position where that is an extra token (a class token), else all positions together.
+        """
+        self.needs_attention()
+        scenes = list(generate(scene_numbers(num_pictures, self.config.data.seed, "test"), self.task.form.height))
+        found: dict[str, list[Pointing]] = {}
+        for first in range(0, num_pictures, CHUNK):
+            some = scenes[first : first + CHUNK]
+            recording = self.task.record(self.model, self.task.images([scene.picture for scene in some]))
+            masks = [scene.main.mask for scene in some]
+            for address in recording:
+                seen = recording[address]
+                asking = seen.query_axes[0]
+                query = 0 if isinstance(asking, Grid) and asking.extras else None
+                if isinstance(seen.key_axes[0], Grid):
+                    found.setdefault(address, []).append(point(seen, masks, query=query))
+        weights = [len(scenes[first : first + CHUNK]) for first in range(0, num_pictures, CHUNK)]
+        return {address: pooled(parts, weights) for address, parts in found.items()}
+
     def read(self, part: str, data: PictureConfig | None = None) -> PictureSet:
         """A part of the run's pictures, or of others, in the form the model knows."""
         name = checked_part(part)
         return load_pictures(data or self.config.data, self.task.form, parts=(name,)).part(name)
+
+    def judge(self, picture: Picture, *, tap: str | None = None, orders: int = 100, points: int = 20) -> Verdict:
+        """Whether where the model looks in a picture says anything about what it answers."""
+        return judge_classification(self, decoded(picture), tap=tap, orders=orders, points=points)
+
+    def fresh_model(self) -> nn.Module:
+        return build_classifier(self.config, self.task.form).to(next(self.model.parameters()).device).eval()
 
     def plan(self, part: str) -> PictureBatches:
         return PictureBatches(self.read(part), batch_size=self.task.config.evaluation_batch, seed=0)
@@ -126,7 +173,16 @@ class PreparedClassification(Prepared):
             if progress is not None:
                 progress(f"reading the pictures of {config.data.source}")
             corpus = load_pictures(config.data, form, parts=("train", "valid"))
+        # A run that goes on has its weights, and the form of its pictures, in its folder.
+        checkpoint = None
+        if config.start.checkpoint is not None and resume is None:
+            checkpoint = read_start(config.start.checkpoint)
+            corpus = prepared_as(checkpoint, corpus)
         model = build_classifier(config, corpus.form)
+        if checkpoint is not None:
+            start(model, checkpoint, corpus.form.class_names)
+        if config.start.frozen:
+            freeze(model)
         return cls(config, corpus, model, ClassificationTask(config.task, corpus.form))
 
     @property
@@ -139,6 +195,15 @@ class PreparedClassification(Prepared):
     def validate(self, model: nn.Module) -> Mapping[str, float]:
         valid = PictureBatches(self.corpus.valid, batch_size=self.config.task.evaluation_batch, seed=0)
         return self.task.validate(model, valid)
+
+    @torch.no_grad()
+    def record(self, model: nn.Module) -> Recording:
+        valid = PictureBatches(self.corpus.valid, batch_size=FILMED, seed=0)
+        batch = moved(valid.collate(np.arange(min(FILMED, len(self.corpus.valid)))), next(model.parameters()).device)
+        recording = compact(self.task.record(model, batch.images))
+        loss = self.task.loss(model, batch)
+        recording.outputs["loss"] = float(loss.total) / loss.count
+        return recording
 
     def save(self, path: Path) -> None:
         if not (path / PICTURE_FORM).exists():
@@ -166,7 +231,14 @@ def build_classifier(config: ClassificationRunConfig, form: PictureForm) -> nn.M
 
 
 run_kinds.register("classification")(
-    RunKind(ClassificationRunConfig, "classifier", "accuracy", PreparedClassification.read, open_classification)
+    RunKind(
+        ClassificationRunConfig,
+        "classifier",
+        "accuracy",
+        PreparedClassification.read,
+        open_classification,
+        also=("glimpser",),
+    )
 )
 
 

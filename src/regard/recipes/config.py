@@ -39,7 +39,7 @@ class RunConfig(Config):
     """What this recipe is meant to reach on its test part; `regard eval` compares."""
 
     def with_source(self) -> Self:
-        """With the source of data that the files which were named can only mean."""
+        """With the source of data, and the model, that the files which were named can only mean."""
         return self
 
     def absolute(self) -> Self:
@@ -58,6 +58,8 @@ class RunKind:
     """The measure by which results are chosen and compared; more is better."""
     prepare: Callable[..., Prepared]
     open: Callable[..., Run]
+    also: tuple[Family, ...] = ()
+    """Further families that can do it."""
 
 
 recipes: Registry[Any] = Registry("recipe")

@@ -1,9 +1,9 @@
 """Verdicts on runs: what stands for a map, what stands for its absence, and the two controls.
 
-| task | taken away | map | score |
-| --- | --- | --- | --- |
-| translation | tokens of the source | mean over target positions and heads of the attention that is read for alignments | the probability of the translation, by its token |
-| classification | patches, filled with the mean picture | mean over heads of the class token's, or all places', last attention | the probability of the class |
+    translation      tokens of the source are taken away; the map is the attention that alignments are read off, mean
+                     over heads and target positions; the score is the probability of the translation, by its token
+    classification   patches are filled with the mean picture; the map is the last attention, mean over heads, of the
+                     class token (or of all places); the score is the probability of the class
 
 Controls: the map of a model of the same build with fresh weights, which shows what the build alone would say; and the
 map's order on the model with all attention uniform, which shows what is left when where it looks cannot matter.
@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, UInt8
 from torch import Tensor, nn
 
 from regard.core.axes import Grid
@@ -26,7 +27,7 @@ from regard.recording.verdict import Score, Verdict, judge
 from regard.tasks.translation.batches import collate
 
 if TYPE_CHECKING:
-    from regard.recipes.classifying import ClassificationRun, Picture
+    from regard.recipes.classifying import ClassificationRun
     from regard.recipes.translating import TranslationRun
 
 RANDOM_WEIGHTS, UNIFORM = "random weights", "uniform attention"
@@ -52,18 +53,27 @@ def judge_translation(
         return heard.weights(example=0).mean(dim=(0, 1))[: len(source)]
 
     score = _translation_score(run.model, source, written)
-    outputs = {"source": look.translation.source, "translation": look.translation.text, "tap": address}
+    outputs: dict[str, object] = {
+        "source": look.translation.source,
+        "translation": look.translation.text,
+        "tap": address,
+    }
     outputs["positions"] = list(run.task.source_tokenizer.tokens(source))
     return _judged(run.model, run.fresh_model(), relevance, score, outputs, orders, points)
 
 
 def judge_classification(
-    run: ClassificationRun, picture: Picture, *, tap: str | None = None, orders: int = 100, points: int = 20
+    run: ClassificationRun,
+    picture: UInt8[np.ndarray, "_ _ 3"],
+    *,
+    tap: str | None = None,
+    orders: int = 100,
+    points: int = 20,
 ) -> Verdict:
     """A classifier's attention on the patches of a picture; `tap` is the last one that looks at places."""
     run.needs_attention()
-    images = run.task.images([run.decoded(picture)]).to(next(run.model.parameters()).device)
-    prediction = run.task.predict_images(run.model, images)[0]
+    images = run.task.images([picture]).to(next(run.model.parameters()).device)
+    prediction = run.task.predict(run.model, [picture])[0]
     recording = run.task.record(run.model, images)
     address = tap or _last_tap_on_places(recording)
     axis = recording[address].key_axes[0]
@@ -78,7 +88,11 @@ def judge_classification(
         return heard.weights(example=0, rows=rows).mean(dim=(0, 1))[len(axis.extras) :]
 
     score = _classification_score(run.model, images, axis, label)
-    outputs = {"class": prediction.names[0], "probability": prediction.probabilities[0], "tap": address}
+    outputs: dict[str, object] = {
+        "class": prediction.names[0],
+        "probability": prediction.probabilities[0],
+        "tap": address,
+    }
     return _judged(run.model, run.fresh_model(), relevance, score, outputs, orders, points)
 
 
@@ -148,7 +162,5 @@ def _of_pixels(
 def _last_tap_on_places(recording: Recording) -> str:
     looking = [address for address in recording if any(isinstance(axis, Grid) for axis in recording[address].key_axes)]
     if not looking:
-        raise ConfigError(
-            f"No attention of this model looks at places in the picture. It has: {', '.join(recording)}."
-        )
+        raise ConfigError(f"No attention of this model looks at places in the picture. It has: {', '.join(recording)}.")
     return looking[-1]

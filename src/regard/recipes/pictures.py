@@ -110,3 +110,10 @@ def vit_cifar10() -> ClassificationRunConfig:
     """A compact Vision Transformer on CIFAR-10"""
     model = ViTConfig(image_size=32, patch_size=4, width=192, num_heads=4, num_blocks=6, feed_forward_width=384)
     return _cifar("vit-cifar10", model, _training(60, 1e-3, warmup_steps=1500), label_smoothing=0.1)
+
+
+@recipes.register("finetune")
+def finetune() -> ClassificationRunConfig:
+    """A checkpoint of yours (--start.checkpoint) on pictures of yours (--data.root); else a small ViT on shapes"""
+    model = ViTConfig(image_size=64, patch_size=8, width=128, num_heads=4, num_blocks=4, feed_forward_width=256)
+    return _shapes("finetune", model, _training(10, 5e-4, warmup_steps=100, layer_decay=0.75))

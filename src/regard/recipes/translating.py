@@ -20,8 +20,11 @@ from regard.data.text import normalise
 from regard.data.tokenized import TokenizedCorpus
 from regard.data.tokenizers import Tokenizer, tokenizer_kinds
 from regard.recipes.config import RunConfig, RunKind, run_kinds
-from regard.recipes.run import Prepared, Run, build_model, checked_part
+from regard.recipes.judging import judge_translation
+from regard.recipes.run import FILMED, Prepared, Run, build_model, checked_part, moved
 from regard.recording import Recording
+from regard.recording.film import compact
+from regard.recording.verdict import Verdict
 from regard.tasks.decoding import DecodingConfig
 from regard.tasks.translation import Translation, TranslationBatches, TranslationConfig, TranslationTask
 from regard.tasks.translation.alignment import links_from_weights
@@ -77,6 +80,14 @@ class TranslationRun(Run):
         name = checked_part(part)
         tokenizers = (self.task.source_tokenizer, self.task.target_tokenizer)
         return load_corpus(data or self.config.data, tokenizers, parts=(name,), keep_texts=(name,)).part(name)
+
+    def judge(self, sentence: str, *, tap: str | None = None, orders: int = 100, points: int = 20) -> Verdict:
+        """Whether where the model looks in a sentence says anything about its translation."""
+        return judge_translation(self, sentence, tap=tap, orders=orders, points=points)
+
+    def fresh_model(self) -> nn.Module:
+        sizes = self.task.source_tokenizer.size, self.task.target_tokenizer.size
+        return build_model(self.config, *sizes).to(next(self.model.parameters()).device).eval()
 
     def plan(self, part: str) -> TranslationBatches:
         return TranslationBatches(self.read(part), token_budget=self.config.data.token_budget, seed=0)
@@ -182,6 +193,18 @@ class PreparedTranslation(Prepared):
     def validate(self, model: nn.Module) -> Mapping[str, float]:
         return self.task.validate(model, self._batches(self.corpus.valid))
 
+    @torch.no_grad()
+    def record(self, model: nn.Module) -> Recording:
+        corpus = self.corpus.valid
+        pairs = [corpus[index] for index in range(min(FILMED, len(corpus)))]
+        sources, targets = ([side.tolist() for side in sides] for sides in zip(*pairs, strict=True))
+        recording = compact(self.task.record(model, sources, targets))
+        loss = self.task.loss(model, moved(collate(pairs), next(model.parameters()).device))
+        recording.outputs["loss"] = float(loss.total) / loss.count
+        recording.outputs["sources"] = [self.task.source_tokenizer.decode(source) for source in sources]
+        recording.outputs["targets"] = [self.task.target_tokenizer.decode(target) for target in targets]
+        return recording
+
     def save(self, path: Path) -> None:
         if not (path / TARGET_TOKENIZER).exists():
             self.task.source_tokenizer.save(path / SOURCE_TOKENIZER)
@@ -235,6 +258,13 @@ def with_files(data: DataConfig, *, only_test: bool = False) -> DataConfig:
 def is_unknown(tokens: Sequence[int]) -> bool:
     """Whether a sentence has words, but none that the vocabulary knows."""
     return bool(tokens) and all(token < NUM_SPECIAL for token in tokens) and UNK in tokens
+
+
+def unknown_words(tokenizer: Tokenizer, sentence: str) -> list[str]:
+    """The words of a normalised sentence that the vocabulary does not know, or not wholly, each once."""
+    tokens, words = tokenizer.encode(sentence), sentence.split()
+    places = {place for place, token in zip(tokenizer.words(tokens), tokens, strict=True) if token == UNK}
+    return list(dict.fromkeys(word for place, word in enumerate(words) if place in places))
 
 
 def shortened(text: str, length: int = 60) -> str:

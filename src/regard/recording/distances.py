@@ -22,25 +22,40 @@ class Distances:
     def __init__(
         self, queries: Float[Tensor, "examples queries dims"], keys: Float[Tensor, "examples keys dims"]
     ) -> None:
-        self.queries = queries
-        self.keys = keys
+        self.queries_known = queries.isfinite().all(dim=-1)
+        self.keys_known = keys.isfinite().all(dim=-1)
+        self.everywhere = bool(self.queries_known.all() and self.keys_known.all())
+        self.queries = queries.nan_to_num()
+        self.keys = keys.nan_to_num()
         self._last: tuple[tuple[slice, int, int], tuple[Tensor, Tensor | None]] | None = None
+        self._room = queries.new_empty(0)
 
     def __call__(
         self, examples: slice, start: int, stop: int
     ) -> tuple[Float[Tensor, "examples 1 rows keys"], Float[Tensor, "examples 1 rows keys"] | None]:
-        """Euclidean distances, and ones where there are any (None: everywhere); the others are zero."""
+        """Euclidean distances, and ones where there are any, zeros elsewhere (None: everywhere).
+
+        What is returned is written over by the next call.
+        """
         asked = (examples, start, stop)
         if self._last is None or self._last[0] != asked:
-            queries, keys = self.queries[examples, start:stop], self.keys[examples]
-            if queries.shape[-1] == 1:
-                away = (queries - keys.transpose(1, 2)).abs_()
-            else:
-                away = torch.cdist(queries, keys, compute_mode="donot_use_mm_for_euclid_dist")
-            known = away.isfinite()
-            lacking = None if bool(known.all()) else known.float()[:, None]
-            self._last = (asked, (away.nan_to_num_()[:, None], lacking))
+            away = self._away(self.queries[examples, start:stop], self.keys[examples])
+            known = None
+            if not self.everywhere:
+                known = (self.queries_known[examples, start:stop, None] & self.keys_known[examples, None]).float()
+                away = away * known
+            self._last = (asked, (away[:, None], None if known is None else known[:, None]))
         return self._last[1]
+
+    def _away(
+        self, queries: Float[Tensor, "examples rows dims"], keys: Float[Tensor, "examples keys dims"]
+    ) -> Float[Tensor, "examples rows keys"]:
+        if queries.shape[-1] > 1:
+            return torch.cdist(queries, keys, compute_mode="donot_use_mm_for_euclid_dist")
+        shape = (len(queries), queries.shape[1], keys.shape[1])
+        if self._room.shape != shape:
+            self._room = queries.new_empty(shape)
+        return torch.sub(queries, keys.transpose(1, 2), out=self._room).abs_()
 
 
 def distances(

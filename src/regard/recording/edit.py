@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from torch import nn
@@ -27,6 +27,7 @@ from regard.core.tap import taps as taps_of
 from regard.recording.compiled import uncompiled
 from regard.recording.edited import planned
 from regard.recording.edits import Edit, HeadEdit, Place, RowEdit, checked_heads
+from regard.recording.foreign import reaching_foreign, taps_by_address
 from regard.recording.head_plan import HeadPlan
 
 
@@ -76,7 +77,11 @@ def edit(model: nn.Module, edits: Mapping[str, Edit | Sequence[Edit]]) -> Iterat
     entries = dict(outer.entries) if isinstance(outer, _Edits) else {}
     for tap, added in own.items():
         entries[tap] = (*entries.get(tap, ()), *added)
-    with uncompiled(model), editing(_Edits(entries)):
+    with ExitStack() as stack:
+        stack.enter_context(uncompiled(model))
+        stack.enter_context(editing(_Edits(entries)))
+        if not own.keys() <= set(taps_of(model).values()):
+            stack.enter_context(reaching_foreign(model))
         yield
     idle = [entry for added in own.values() for entry in added if not entry.done[0]]
     if idle:
@@ -92,9 +97,9 @@ def _after(relation: Relation, original: Relation, plan: HeadPlan) -> Relation:
 
 
 def _entries(model: nn.Module, edits: Mapping[str, Edit | Sequence[Edit]]) -> dict[Tap, list[_Entry]]:
-    known = taps_of(model)
     entries: dict[Tap, list[_Entry]] = {}
     for pattern, given in edits.items():
+        known = {**taps_of(model), **taps_by_address(model, pattern)}
         matching = [address for address in known if fnmatch.fnmatchcase(address, pattern)]
         if not matching:
             close = nearest(pattern, known)

@@ -1,17 +1,17 @@
 """Exact statistics of a softmax of dot products from the fused kernel itself: no block of weights is ever made.
 
-The kernel gives each query's logsumexp besides its context. With the keys as values the context is the expected key, and
+The kernel gives each query's logsumexp besides its context. With the keys as values the context is the expected key:
 
     entropy           = logsumexp - scale q . E[k]
     squared distance  = |x_q|^2 - 2 x_q . E[x_k] + E[|x_k|^2]        places x as values
 
-The logarithm of a weight is itself a dot product, ln a = scale (q . k - logsumexp / scale), so the columns of the map are
-the rows of a second softmax, with queries and keys exchanged:
+The logarithm of a weight is itself a dot product, ln a = scale (q . k - logsumexp / scale), so the columns of the map
+are the rows of a second softmax, with queries and keys exchanged:
 
     received by key k = exp(logsumexp'_k),      (r A)_k = received_k * E'[r]       the vector r as values
 
-`survey` answers more in one pass over tiles, which on a CPU costs about as much as one of these calls; these are for maps
-of which one thing is asked, and for processors whose kernel is much faster than its parts.
+`survey` answers more in one pass over tiles, which on a CPU costs about as much as one of these calls; these are for
+maps of which one thing is asked, and for processors whose kernel is much faster than its parts.
 """
 
 from __future__ import annotations
@@ -98,9 +98,7 @@ def _kernel(
     return context, torch.cat([part[1] for part in parts], dim=2)
 
 
-def _call(
-    queries: Tensor, keys: Tensor, values: Tensor, scale: float, allow: Tensor | None
-) -> tuple[Tensor, Tensor]:
+def _call(queries: Tensor, keys: Tensor, values: Tensor, scale: float, allow: Tensor | None) -> tuple[Tensor, Tensor]:
     added, none = None, None
     if allow is not None:
         none = ~allow.any(dim=-1)

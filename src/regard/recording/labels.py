@@ -13,8 +13,8 @@ from regard.core.axes import Text
 def text_axes(ids: Tensor | Sequence[Sequence[int]], tokenizer: Any, present: Tensor | None = None) -> list[Text]:
     """One axis an example; `present` is the tokenizer's attention mask, whose padding at the end is cut off.
 
-    `tokenizer` is one of `transformers`, or anything with `decode(ids)`. A token that alone stands for nothing (a part of
-    a letter, a space) is shown as the tokenizer's own piece where it can tell.
+    `tokenizer` is one of `transformers`, or anything with `decode(ids)`. A token that alone stands for nothing (a part
+    of a letter, a space) is shown as the tokenizer's own piece where it can tell.
     """
     rows = ids.tolist() if isinstance(ids, Tensor) else [list(row) for row in ids]
     lengths = [len(row) for row in rows] if present is None else [_length(row) for row in present.tolist()]

@@ -82,6 +82,7 @@ def record(
     with ExitStack() as stack:
         stack.enter_context(listening(recorder))
         if foreign:
+            ear.keep = recorder.store.keep
             stack.enter_context(listening_to_foreign(ear))
         yield recorder.recording
     recorder.finish()

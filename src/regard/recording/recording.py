@@ -1,4 +1,4 @@
-"""What a model attended to: relations by address, axes by role, and views that are computed when asked for.
+"""What a model attended to: relations by address, axes by role, and views that are computed when asked for::
 
     with regard.record(model) as recording:
         model(source, target)
@@ -22,7 +22,8 @@ from regard.recording.cost import Cost, cost_of
 from regard.recording.flow import flow
 from regard.recording.labels import text_axes
 from regard.recording.recorded_map import RecordedMap
-from regard.recording.rollout import Composed, Heads, rollout
+from regard.recording.rollout import Composed, Heads, overview, rollout
+from regard.recording.survey import Survey
 
 __all__ = ["RecordedMap", "Recording"]
 
@@ -114,6 +115,12 @@ class Recording:
         """
         options = {"example": example, "rows": rows, "start": start, "onto": onto}
         return rollout(self.maps, **options, heads=heads, residual=residual, taps=taps)  # type: ignore[arg-type]
+
+    def overview(
+        self, *, row: int = 0, example: int = 0, onto: str | None = None, residual: float = 0.5
+    ) -> tuple[dict[str, Survey], Composed]:
+        """All statistics of every map of one example, and one row of the rollout, in a single pass over each map."""
+        return overview(self.maps, row=row, example=example, onto=onto, residual=residual)
 
     def flow(
         self,

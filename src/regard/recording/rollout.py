@@ -3,8 +3,8 @@
     A' = normalised (1 - residual) F(A) + residual I,   rollout = A'_L ... A'_2 A'_1
 
 F takes the mean, the largest or the smallest of the heads; rows of A' sum to one, and a query that looks at nothing
-stays what it is. Cross attention takes its share from the other stream, pooling from the finer grid, so that rows over all
-inputs together sum to one (but for what went to places that are nowhere, such as a window's padding).
+stays what it is. Cross attention takes its share from the other stream, pooling from the finer grid, so that rows over
+all inputs together sum to one (but for what went to places that are nowhere, such as a window's padding).
 
 No matrix is built. A row is a vector that goes from the last layer to the first, r <- r A', a block of rows at a time.
 """
@@ -25,6 +25,7 @@ from regard.core.products import pull, row_sums
 from regard.core.relations import Relation
 from regard.recording.composing import Attends, Begins, Streams, one_hot, streams
 from regard.recording.recorded_map import RecordedMap
+from regard.recording.survey import Survey
 
 Heads = Literal["mean", "max", "min"]
 Vectors = Float[Tensor, "vectors _"]
@@ -65,6 +66,32 @@ def rollout(
     """Rows of the rollout, of the stream `start` (the last one) onto the input `onto` (the one it reads from)."""
     found = streams(maps, example, taps)
     return compose(found, attention_step(heads, residual), rows, start, onto)
+
+
+def overview(
+    maps: Mapping[str, RecordedMap], *, row: int, example: int = 0, onto: str | None = None, residual: float = 0.5
+) -> tuple[dict[str, Survey], Composed]:
+    """All statistics of all maps and one row of the rollout (mean of heads), in one pass over each map.
+
+    Maps are gone through from the last to the first: the row goes along with the pass that has to be made anyway.
+    """
+    found = streams(maps, example)
+    surveys: dict[str, Survey] = {}
+
+    def through(step: Attends, vectors: Vectors) -> tuple[Vectors, Vectors]:
+        sums = row_sums(step.relation).mean(dim=1)[0].cpu()
+        scaled = vectors / normaliser(sums, residual)
+        one = maps[step.address].example(example)
+        seen = one.survey(vectors=scaled[None, None])
+        assert seen.pulled is not None
+        surveys[step.address] = seen.of_first(*one.lengths)
+        return residual * scaled, (1 - residual) * seen.pulled.mean(dim=1)[0]
+
+    composed = compose(found, through, row, None, onto)
+    for address in maps:
+        if address not in surveys:
+            surveys[address] = maps[address].survey(example)
+    return {address: surveys[address] for address in maps}, composed
 
 
 def compose(

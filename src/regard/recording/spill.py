@@ -47,8 +47,8 @@ class Store:
         if tensor.nbytes > free:
             raise RecordingError(
                 f"The recording is larger than its budget of {readable(self.budget or 0)}, and {folder} has no room "
-                f"for the rest ({readable(tensor.nbytes)} wanted, {readable(free)} free). Record fewer taps or a shorter "
-                f"input, give a larger budget, or set TMPDIR to a folder with more room."
+                f"for the rest ({readable(tensor.nbytes)} wanted, {readable(free)} free). Record fewer taps or a "
+                f"shorter input, give a larger budget, or set TMPDIR to a folder with more room."
             )
         self.on_disk += tensor.nbytes
         return on_disk(tensor, folder)

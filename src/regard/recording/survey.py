@@ -57,6 +57,9 @@ class _Tile:
     stop: int
     weights: Float[Tensor, "examples heads rows keys"]
     entropy: Float[Tensor, "examples heads rows"]
+    largest: Float[Tensor, "examples heads rows"]
+    scratch: Float[Tensor, "examples heads rows keys"]
+    """Room of the size of the weights that may be written over."""
 
 
 def survey(
@@ -74,12 +77,12 @@ def survey(
     for tile in _tiles(relation):
         place = (tile.examples, tile.heads, slice(tile.start, tile.stop))
         entropy[place] = tile.entropy.cpu()
-        largest[place] = tile.weights.amax(dim=-1).cpu() if keys else 0.0
+        largest[place] = tile.largest.cpu()
         mine = shared[tile.examples, tile.heads, :, tile.start : tile.stop].to(tile.weights.device)
         pulled[tile.examples, tile.heads] += (mine @ tile.weights).cpu()
         if distances is not None:
             measured = distances(tile.examples, tile.start, tile.stop)
-            distance[place] = _mean_distance(tile.weights, *measured).cpu()
+            distance[place] = _mean_distance(tile, *measured).cpu()
     return Survey(
         entropy,
         largest,
@@ -90,13 +93,18 @@ def survey(
 
 
 def _mean_distance(
-    weights: Float[Tensor, "examples heads rows keys"],
+    tile: _Tile,
     away: Float[Tensor, "examples 1 rows keys"],
     known: Float[Tensor, "examples 1 rows keys"] | None,
 ) -> Float[Tensor, "examples heads rows"]:
     """The mean of the distances under the weights; keys without a place are left out, the others share the whole."""
-    whole = weights.sum(dim=-1) if known is None else torch.linalg.vecdot(weights, known.to(weights))
-    return torch.linalg.vecdot(weights, away.to(weights)) / whole.masked_fill(whole <= 0, torch.nan)
+    whole = tile.weights.sum(dim=-1) if known is None else _dot(tile.weights, known, tile.scratch)
+    return _dot(tile.weights, away, tile.scratch) / whole.masked_fill(whole <= 0, torch.nan)
+
+
+def _dot(one: Tensor, other: Tensor, scratch: Tensor) -> Tensor:
+    """The sum of products along the last axis, without fresh memory for the products."""
+    return torch.mul(one, other.to(one), out=scratch).sum(dim=-1)
 
 
 def _counting(relation: Relation, num_queries: Sequence[int] | None) -> Float[Tensor, "examples heads 1 queries"]:
@@ -126,16 +134,16 @@ def _tiles(relation: Relation) -> Iterator[_Tile]:
                 yield _Tile(examples, heads, start, stop, *make(start, stop))
 
 
-def _maker(part: Relation, size: int) -> Callable[[int, int], tuple[Tensor, Tensor]]:
-    """What makes the weights of some rows and their entropy."""
-    if not isinstance(part, DotRelation):
+def _maker(part: Relation, size: int) -> Callable[[int, int], tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """What makes the weights of some rows, their entropy, the largest of them, and room to work in."""
+    if not isinstance(part, DotRelation) or part.num_keys == 0:
         return lambda start, stop: _with_entropy(part.rows(start, stop))
-    keys = spread(part.keys.float(), part.heads).transpose(-1, -2)
+    keys = spread(part.keys.float(), part.heads).transpose(-1, -2).contiguous()
     queries = part.queries.float() * part.scale
     # Two tiles are written again and again: fresh memory for each would take longer than the arithmetic.
     room = queries.new_empty(2, part.batch, part.heads, size, part.num_keys)
 
-    def make(start: int, stop: int) -> tuple[Tensor, Tensor]:
+    def make(start: int, stop: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         whole = stop - start == size
         scores, weights = room if whole else room.new_empty(2, *room.shape[1:3], stop - start, room.shape[4])
         torch.matmul(queries[:, :, start:stop], keys, out=scores)
@@ -149,18 +157,21 @@ def _maker(part: Relation, size: int) -> Callable[[int, int], tuple[Tensor, Tens
             scores.masked_fill_(~allow, 0.0)
             none = ~allow.any(dim=-1)
             highest = scores.masked_fill(~allow, LOWEST).amax(dim=-1).masked_fill(none, 0.0)
-            return weights, _entropy(scores, weights, highest).masked_fill(none, 0.0)
-        return weights, _entropy(scores, weights, scores.amax(dim=-1))
+            entropy, largest = _entropy(scores, weights, highest)
+            return weights, entropy.masked_fill(none, 0.0), largest, scores
+        return weights, *_entropy(scores, weights, scores.amax(dim=-1)), scores
 
     return make
 
 
-def _entropy(scores: Tensor, weights: Tensor, highest: Tensor) -> Tensor:
-    """Never below zero, whatever was rounded."""
-    tiny = torch.finfo(weights.dtype).tiny
-    logsumexp = highest - weights.amax(dim=-1).clamp(min=tiny).log()
-    return (logsumexp - torch.linalg.vecdot(weights, scores)).clamp(min=0.0)
+def _entropy(scores: Tensor, weights: Tensor, highest: Tensor) -> tuple[Tensor, Tensor]:
+    """The entropy, never below zero whatever was rounded, and the largest weight; writes over the scores."""
+    largest = weights.amax(dim=-1)
+    logsumexp = highest - largest.clamp(min=torch.finfo(weights.dtype).tiny).log()
+    return (logsumexp - _dot(weights, scores, scores)).clamp(min=0.0), largest
 
 
-def _with_entropy(weights: Tensor) -> tuple[Tensor, Tensor]:
-    return weights, torch.special.entr(weights).sum(dim=-1)
+def _with_entropy(weights: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    empty = weights.shape[-1] == 0
+    largest = weights.new_zeros(weights.shape[:-1]) if empty else weights.amax(dim=-1)
+    return weights, torch.special.entr(weights).sum(dim=-1), largest, torch.empty_like(weights)

@@ -104,7 +104,11 @@ class Verdict:
         return {
             **self.outputs,
             "map": self.curves.to_json(),
-            "random": {"orders": len(self.random), "mean_area": float(self.random_areas.mean()), "interval": [low, high]},
+            "random": {
+                "orders": len(self.random),
+                "mean_area": float(self.random_areas.mean()),
+                "interval": [low, high],
+            },
             "deletion_p": self.deletion_p,
             "insertion_p": self.insertion_p,
             "controls": {name: curves.to_json() for name, curves in self.controls.items()},
@@ -128,7 +132,8 @@ def judge(
         raise DataError("An input of a single position has no order in which it could be taken away.")
     if orders < 1 or points < 1:
         raise DataError("A verdict needs at least one random order and one point on its curves.")
-    sizes = np.unique(np.linspace(0, count, min(points, count) + 1).round().astype(int))
+    sizes = np.linspace(0, count, min(points, count) + 1).astype(int)
+    sizes = np.unique(np.concatenate([sizes, count - sizes]))  # what is left at one share is put in at another
     generator = torch.Generator().manual_seed(seed)
     order = descending(relevance, generator)
     chance = [torch.randperm(count, generator=generator) for _ in range(orders)]
@@ -152,12 +157,12 @@ def area(shares: Float[np.ndarray, "points"], scores: Float[np.ndarray, "points"
 
 
 def _curves(score: Score, order: Tensor, sizes: np.ndarray, count: int) -> Curves:
-    inserted = np.array(score(_present(order, sizes)).float().cpu())
+    inserted = score(_present(order, sizes)).float().numpy(force=True)
     return Curves(sizes / count, _deletion(score, order, sizes, count), inserted)
 
 
 def _deletion(score: Score, order: Tensor, sizes: Sequence[int] | np.ndarray, count: int) -> np.ndarray:
-    return np.array(score(~_present(order, sizes)).float().cpu())
+    return score(~_present(order, sizes)).float().numpy(force=True)
 
 
 def _present(order: Tensor, sizes: Sequence[int] | np.ndarray) -> Bool[Tensor, "points positions"]:

@@ -49,6 +49,9 @@ class TrainingConfig(Config):
     weight_decay: float = Field(default=0.0, ge=0)
     """Decoupled weight decay of the matrices; biases, norms and vectors never decay."""
 
+    layer_decay: float = Field(default=1.0, gt=0, le=1)
+    """Fine-tuning: each layer learns at so many times the rate of the layer above it; 1 gives all the same rate."""
+
     schedule: str = "inverse_root"
     """A name from `regard.training.schedules`: inverse_root, cosine, linear or constant."""
 
@@ -78,6 +81,9 @@ class TrainingConfig(Config):
 
     log_every: int = Field(default=50, ge=1)
     """Updates between two lines of `metrics.jsonl`."""
+
+    record_every: int | None = Field(default=None, ge=1)
+    """Updates between two recordings, in `film/`, of where the model looks in examples that stay the same."""
 
     tensorboard: bool = True
     """Write TensorBoard events beside `metrics.jsonl`."""

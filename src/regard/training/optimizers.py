@@ -9,6 +9,7 @@ from torch import nn, optim
 from regard.core.errors import ConfigError
 from regard.core.registry import Registry
 from regard.training.config import TrainingConfig
+from regard.training.layers import layer_heights
 
 OptimizerBuilder = Callable[[list[dict], TrainingConfig, bool], optim.Optimizer]
 """(parameter groups, config, whether a fused implementation exists) -> optimizer."""
@@ -35,22 +36,33 @@ def sgd(groups: list[dict], config: TrainingConfig, fused: bool) -> optim.Optimi
 
 def build_optimizer(model: nn.Module, config: TrainingConfig, device_type: str) -> optim.Optimizer:
     """The optimizer for the parameters of `model` that are to be trained."""
-    groups = [group for group in parameter_groups(model, config.weight_decay) if group["params"]]
+    groups = parameter_groups(model, config.weight_decay, config.layer_decay)
     if not groups:
         raise ConfigError("There is nothing to train: every parameter of the model is frozen.")
     return optimizers[config.optimizer](groups, config, device_type in FUSED_DEVICES)
 
 
-def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
-    """Two groups: what decays, and what never does because shrinking it has no use (biases, norms, vectors)."""
-    decayed: list[nn.Parameter] = []
-    kept: list[nn.Parameter] = []
+def parameter_groups(model: nn.Module, weight_decay: float, layer_decay: float = 1.0) -> list[dict]:
+    """What decays, and what never does because shrinking it has no use (biases, norms, vectors).
+
+    With a `layer_decay` there are two such groups a layer; `share` is that of the learning rate which a group gets.
+    """
+    heights = dict.fromkeys(dict(model.named_parameters()), 0) if layer_decay == 1 else layer_heights(model)
+    groups: dict[tuple[int, bool], list[nn.Parameter]] = {}
     seen: set[int] = set()
-    for module in model.modules():
+    for path, module in model.named_modules():
         for name, parameter in module.named_parameters(recurse=False):
             if not parameter.requires_grad or id(parameter) in seen:
                 continue
             seen.add(id(parameter))
             exempt = parameter.ndim < 2 or name.endswith("bias") or isinstance(module, NORMS)
-            (kept if exempt else decayed).append(parameter)
-    return [{"params": decayed, "weight_decay": weight_decay}, {"params": kept, "weight_decay": 0.0}]
+            height = heights.get(f"{path}.{name}" if path else name, 0)
+            groups.setdefault((height, exempt), []).append(parameter)
+    return [
+        {
+            "params": groups[height, exempt],
+            "weight_decay": 0.0 if exempt else weight_decay,
+            "share": layer_decay**height,
+        }
+        for height, exempt in sorted(groups)
+    ]

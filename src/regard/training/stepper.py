@@ -115,7 +115,7 @@ class Stepper:
         """Computes the gradients of one step; `update` then applies them."""
         seed_step(self.seed, place.step, self.circle.rank, self.accelerator.device)
         for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate
+            group["lr"] = learning_rate * group.get("share", 1.0)
         self.optimizer.zero_grad(set_to_none=True)
         things = sum(share.planned_things for share in shares)
         # Data-parallel wrappers average over the processes, but the sum is wanted.

@@ -129,9 +129,9 @@ def test_masks_and_biases_are_kept_in_their_smallest_form() -> None:
             forms[name] = (relation.allow.causal, relation.allow.window, set(relation.tensors()))
         if name == "t5":
             assert "bias_offsets" in recording.relations["encoder.block.1.layer.0.SelfAttention"].tensors()
-    assert forms["bert"] == (False, None, {"queries", "keys", "allow_keys"})
-    assert forms["gpt2"] == (True, None, {"queries", "keys", "allow_keys"})
-    assert forms["mistral"] == (True, 4, {"queries", "keys", "allow_keys"})
+    assert forms["bert"] == (False, None, {"queries", "keys", "allow_keys", "value_norms"})
+    assert forms["gpt2"] == (True, None, {"queries", "keys", "allow_keys", "value_norms"})
+    assert forms["mistral"] == (True, 4, {"queries", "keys", "allow_keys", "value_norms"})
 
 
 def test_heads_that_share_keys_share_them_in_the_recording() -> None:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import tyro
 from matplotlib.figure import Figure
 
+from regard.cli.classification.opening import open_classifier, parse_place
 from regard.cli.encodings import positions_figure
 from regard.cli.output import show, show_json
-from regard.cli.running import parse_run
 from regard.cli.views import (
     PICTURES,
     Viewing,
@@ -21,24 +22,39 @@ from regard.cli.views import (
     default_view,
     draw,
     is_pattern,
+    looks_at_picture,
 )
+from regard.core.axes import Grid
+from regard.core.errors import ConfigError
 from regard.explorer import write_page
-from regard.plots import draw_overlay, save
+from regard.plots import draw_overlay, draw_scan_path, save
+from regard.plots.overlay import picture_of
+from regard.recipes.checkpoints import PretrainedClassifier
 from regard.recipes.classifying import ClassificationRun, PictureLook
-from regard.recipes.run import open_run
+from regard.recording import Recording
+from regard.tasks.classification import occlusion
+
+SCAN_PATH = "scan_path"
+"""The view of glimpses, which only models that choose them have."""
+
+Opened = ClassificationRun | PretrainedClassifier
 
 ENDINGS = (*PICTURES, ".html", ".regard")
 
 DESCRIPTION = """Draws where a trained run looks in a picture: over the picture, the mean of the heads and each head.
 The position that looks is the class token, or all of them together, or the one named by --query.
+RUN may be a checkpoint of timm, transformers or torchvision: a folder, a file, or hf-hub:OWNER/MODEL. Of a checkpoint
+without attention it is drawn where covering the picture lowers the probability of its class.
 
 examples:
   regard look RUN cat.jpg
   regard look RUN cat.jpg --tap encoder.3.attention --query 3,4 --out cat.svg
   regard look RUN cat.jpg --tap "encoder.*" --out heads.png
   regard look RUN cat.jpg --view distance     (or heads, layers, entropy, positions, ...)
+  regard look RUN digit.png --view scan_path  (of a run of ram-mnist)
   regard look RUN cat.jpg --out cat.html
-  regard look RUN cat.jpg --out cat.regard"""
+  regard look RUN cat.jpg --out cat.regard
+  regard look downloads/resnet50.pth cat.jpg"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,16 +69,14 @@ class LookOptions(Viewing):
 
 
 def run(argv: list[str]) -> int:
-    options, folder, _ = parse_run(LookOptions, argv, prog="look", description=DESCRIPTION)
+    options, place = parse_place(LookOptions, argv, prog="look", description=DESCRIPTION)
     check_endings(options, ENDINGS)
-    check_view(options.view, "positions")
-    opened = open_run(folder.path, options.weights)
+    check_view(options.view, "positions", SCAN_PATH)
+    opened = open_classifier(place, options.weights)
     look = opened.look(options.picture)
     if options.tap is not None and not is_pattern(options.tap):
         look.recording[options.tap]  # a wrong name is said before anything is written
-    name = f"{options.picture.stem}-{options.view}.png" if options.view else f"{options.picture.stem}.png"
-    outs = options.out or (folder.path / "look" / name,)
-    files = [_write(opened, look, path, options) for path in outs]
+    files = [_write(opened, look, path, options) for path in options.out or (_usual_place(opened, options),)]
     prediction = look.prediction
     if options.json:
         taps = look.recording.addresses
@@ -76,7 +90,15 @@ def run(argv: list[str]) -> int:
     return 0
 
 
-def _write(opened: ClassificationRun, look: PictureLook, path: Path, options: LookOptions) -> Path:
+def _usual_place(opened: Opened, options: LookOptions) -> Path:
+    """In the run's folder; beside nothing of a checkpoint's, but here."""
+    view = f"-{options.view}" if options.view else ""
+    if isinstance(opened, ClassificationRun):
+        return opened.folder.path / "look" / f"{options.picture.stem}{view}.png"
+    return Path(f"{options.picture.stem}-look{view}.png")
+
+
+def _write(opened: Opened, look: PictureLook, path: Path, options: LookOptions) -> Path:
     """One file, by its ending."""
     ending = path.suffix.lower()
     if ending == ".regard":
@@ -86,12 +108,35 @@ def _write(opened: ClassificationRun, look: PictureLook, path: Path, options: Lo
     return save(_draw(opened, look, options), path)
 
 
-def _draw(opened: ClassificationRun, look: PictureLook, options: LookOptions) -> Figure:
+def _draw(opened: Opened, look: PictureLook, options: LookOptions) -> Figure:
     if options.view == "positions":
         return positions_figure(opened, dark=options.dark)
+    if options.view == SCAN_PATH:
+        return _scan_path(look, options)
     tap = options.tap if options.tap and not is_pattern(options.tap) else default_tap(look.recording)
-    view = options.view or default_view(look.recording, tap, options)
+    view = options.view or _usual_view(look.recording, tap, options)
     if view != "overlay" or options.query is not None:
         return draw(look.recording, view, tap, options)
+    query = "0" if tap == occlusion.ADDRESS else None  # the likeliest class
     name, probability = look.prediction.names[0], look.prediction.probabilities[0]
-    return draw_overlay(look.recording, tap, title=f"{name} ({100 * probability:.0f} %), {tap}", dark=options.dark)
+    title = f"{name} ({100 * probability:.0f} %), {tap}"
+    return draw_overlay(look.recording, tap, query=query, title=title, dark=options.dark)
+
+
+def _scan_path(look: PictureLook, options: LookOptions) -> Figure:
+    path = look.recording.outputs.get(SCAN_PATH)
+    if path is None:
+        raise ConfigError("This model sees the whole picture at once, so there is no scan path; leave --view out.")
+    name = look.prediction.names[0]
+    picture = picture_of(look.recording, 0)
+    return draw_scan_path(picture, np.array(path[0]), title=f"{name}, after {len(path[0])} glimpses", dark=options.dark)
+
+
+def _usual_view(recording: Recording, tap: str, options: LookOptions) -> str:
+    """Over the picture too where one grid looks at another, or classes at places."""
+    if options.tap is None or not is_pattern(options.tap):
+        seen = recording[options.tap or tap]
+        asking = seen.query_axes[0] if seen.query_axes else None
+        if looks_at_picture(seen) and (isinstance(asking, Grid) or seen.address == occlusion.ADDRESS):
+            return "overlay"
+    return default_view(recording, tap, options)

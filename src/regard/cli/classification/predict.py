@@ -10,21 +10,23 @@ from typing import Annotated
 
 import tyro
 
+from regard.cli.classification.opening import open_classifier, parse_place
 from regard.cli.options import Shared
 from regard.cli.output import show
-from regard.cli.running import parse_run
 from regard.core.errors import ConfigError
+from regard.recipes.checkpoints import PretrainedClassifier
 from regard.recipes.classifying import ClassificationRun, decoded
-from regard.recipes.run import open_run
 
 CHUNK = 256
 
 DESCRIPTION = """Says what is in pictures: the likeliest classes of each, with their probabilities. A file that is no
-picture ends the work and is named; nothing is skipped.
+picture ends the work and is named; nothing is skipped. RUN may be a checkpoint of timm, transformers or torchvision: a
+folder, a file, or hf-hub:OWNER/MODEL.
 
 examples:
   regard predict RUN cat.jpg dog.png
-  regard predict RUN *.png --top 3 --json"""
+  regard predict RUN *.png --top 3 --json
+  regard predict downloads/vit cat.jpg"""
 
 
 @dataclass(frozen=True)
@@ -42,18 +44,18 @@ class PredictOptions(Shared):
 
 
 def run(argv: list[str]) -> int:
-    options, folder, _ = parse_run(PredictOptions, argv, prog="predict", description=DESCRIPTION)
+    options, place = parse_place(PredictOptions, argv, prog="predict", description=DESCRIPTION)
     if not options.pictures:
         raise ConfigError("Name the pictures to look at: `regard predict RUN PICTURE.png ...`.")
     if options.top < 1:
         raise ConfigError(f"--top is {options.top}, but at least one class has to be said.")
-    opened = open_run(folder.path, options.weights)
+    opened = open_classifier(place, options.weights)
     for line in _lines(opened, options):
         show(line)
     return 0
 
 
-def _lines(opened: ClassificationRun, options: PredictOptions) -> Iterator[str]:
+def _lines(opened: ClassificationRun | PretrainedClassifier, options: PredictOptions) -> Iterator[str]:
     for start in range(0, len(options.pictures), CHUNK):
         chunk = options.pictures[start : start + CHUNK]
         predictions = opened.classify([decoded(path) for path in chunk], options.top)

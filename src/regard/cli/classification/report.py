@@ -54,7 +54,8 @@ def summary(measured: dict[str, Any], expected: dict[str, float], outcome: dict[
     lines = [table(rows), "", table(by_class[:SHOWN_CLASSES], ("class", "pictures", "per cent", "most taken for"))]
     if len(by_class) > SHOWN_CLASSES:
         lines.append(f"and {len(by_class) - SHOWN_CLASSES} more classes; --json has them all")
-    lines += ["", f"{measured['pictures_per_second']:,.0f} pictures/s in {measured['precision']}"]
+    cost = f"{measured['parameters']:,} parameters, {measured['flops'] / 1e9:.3g} GFLOPs a picture"
+    lines += ["", f"{cost}, {measured['pictures_per_second']:,.0f} pictures/s in {measured['precision']}"]
     return "\n".join(lines)
 
 

@@ -55,8 +55,8 @@ def run(argv: list[str]) -> int:
 
 
 def _chosen(argv: list[str]) -> tuple[DataOptions, DataConfig]:
-    """A recipe's data, or, when the first argument is an option, whatever the options say."""
-    if argv and argv[0].startswith("--data."):
+    """A recipe's data, or, when no recipe is named, whatever the options say."""
+    if argv and argv[0].startswith("-") and any(argument.startswith("--data.") for argument in argv):
         import_plugins(argv)
         start = DataConfig()
         options, sections = parse(DataOptions, argv, prog="data", description=DESCRIPTION, sections={"data": start})

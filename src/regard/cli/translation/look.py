@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from regard.cli.encodings import positions_figure
 from regard.cli.output import matrix, show, show_json
 from regard.cli.running import parse_run
+from regard.cli.translation.report import tell_unknown
 from regard.cli.views import PICTURES, Viewing, check_endings, check_view, draw, is_pattern
 from regard.core.errors import ConfigError
 from regard.explorer import write_page
@@ -66,6 +67,7 @@ def run(argv: list[str]) -> int:
     opened = open_run(folder.path, options.weights)
     look = opened.look(options.sentence, options.target, configs["decoding"])
     _check_tap(options.tap, look)
+    tell_unknown(opened.task.source_tokenizer, look.translation.source)
     files = write_looks(opened, look, options)
     if options.json:
         weights = look.translation.weights

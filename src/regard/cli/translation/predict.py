@@ -16,6 +16,7 @@ import tyro
 from regard.cli.options import Shared, changed
 from regard.cli.output import say
 from regard.cli.running import parse_run
+from regard.cli.translation.report import tell_unknown
 from regard.core.errors import ConfigError, DataError
 from regard.core.files import atomic_path
 from regard.data.lines import check_file, read_lines
@@ -88,6 +89,8 @@ def run(argv: list[str]) -> int:
     if options.file is not None:
         for line in _file_lines(options.file):
             _check(line, opened, options)
+    for sentence in options.sentences:
+        tell_unknown(opened.task.source_tokenizer, normalise(sentence))
     with contextlib.ExitStack() as stack:
         out: TextIO = sys.stdout
         if options.out is not None:

@@ -9,14 +9,18 @@ from regard.cli.output import count, say, table
 from regard.data.config import DataConfig
 from regard.data.report import ReadReport
 from regard.data.tokenized import TokenizedCorpus
+from regard.data.tokenizers import Tokenizer
 from regard.recipes.run import LOWER_IS_BETTER
-from regard.recipes.translating import PreparedTranslation, TranslationRun, with_files
+from regard.recipes.translating import PreparedTranslation, TranslationRun, unknown_words, with_files
 from regard.tasks.decoding import DecodingConfig
 
 NAMES = {"bleu": "BLEU", "chrf": "chrF", "aer": "alignment error rate", "loss": "loss per token"}
 
 CHECKED_SENTENCES = 300
 """So many validation sentences are translated after training, to give a first impression."""
+
+SHOWN_WORDS = 5
+"""So many unknown words of a sentence are named."""
 
 
 def measure(opened: TranslationRun, part: str, configs: dict[str, Any]) -> tuple[DataConfig, dict[str, Any]]:
@@ -93,6 +97,15 @@ def next_step(prepared: PreparedTranslation, trained: TranslationRun) -> str:
     sentence = prepared.corpus.valid.source_text(0).replace('"', '\\"')
     command = "look" if trained.has_attention else "predict"
     return f'regard {command} {trained.folder.path} "{sentence}"'
+
+
+def tell_unknown(tokenizer: Tokenizer, sentence: str) -> None:
+    """A remark on words that the model cannot read; what it makes of them is guessed."""
+    unknown = unknown_words(tokenizer, sentence)
+    if unknown:
+        shown = ", ".join(map(repr, unknown[:SHOWN_WORDS])) + (", ..." if len(unknown) > SHOWN_WORDS else "")
+        hint = " It reads words with blanks between them, before a full stop too." if tokenizer.kind == "words" else ""
+        say(f"The model does not know {shown}.{hint}")
 
 
 def _some(valid: TokenizedCorpus, trained: TranslationRun) -> TokenizedCorpus:

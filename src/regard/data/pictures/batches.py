@@ -99,7 +99,7 @@ class PictureBatches:
 
     def _view(self, numbers: Entries, draws: Draws) -> Float[Tensor, "batch channels height width"]:
         """Pictures as one look at them in training."""
-        pictures: UInt8[np.ndarray, "batch height width channels"] = self.pictures.read(numbers)
+        pictures: UInt8[np.ndarray, "batch height width channels"] = self.pictures.vary(numbers, draws)
         return self.augmentation.erase(self.form.normalise(self.augmentation.view(pictures, draws)), draws)
 
     def _soft(

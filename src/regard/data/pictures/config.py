@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from regard.core.config import Config
+from regard.data.pictures.distort import Distortion
 
 Source = Literal["shapes", "cifar10", "cifar100", "mnist", "fashion_mnist", "svhn", "folder"]
 
@@ -51,9 +52,14 @@ class PictureConfig(Config):
     classes: Literal["shape", "shape_and_colour"] = "shape"
     """What a picture of shapes is called after: its largest thing's shape alone, or with its colour."""
 
+    distortion: Distortion = "none"
+    """Pictures are put somewhere on a larger canvas: turned and scaled, moved, or moved among scraps of others. In
+    training this is drawn anew for each epoch. Only for pictures that fit into memory."""
+
     crop_padding: int | None = Field(None, ge=0)
     """Training pictures get a black rim of so many pixels, and a window of the old size is cut from anywhere. None is
-    what suits the source: 4 for CIFAR, 2 for digits and fashion, 0 for shapes, an eighth of the size for a folder."""
+    what suits the source: 4 for CIFAR, 2 for digits and fashion, 0 for shapes and distorted pictures, an eighth of the
+    size for a folder."""
 
     flip: bool | None = None
     """Half of the training pictures are mirrored, left to right. None is what suits the source: all but digits."""
@@ -83,6 +89,8 @@ class PictureConfig(Config):
         """`crop_padding`, with None decided."""
         if self.crop_padding is not None:
             return self.crop_padding
+        if self.distortion != "none":
+            return 0
         return USUAL_PADDING.get(self.source, (self.size or 0) // 8)
 
     @property

@@ -20,6 +20,8 @@ from regard.core.errors import CheckpointError, ConfigError
 from regard.data.pictures.choosing import hashes, held_out, kept
 from regard.data.pictures.cifar import CIFAR10, CIFAR100, CifarSource
 from regard.data.pictures.config import PictureConfig
+from regard.data.pictures.distort import DistortedPictures
+from regard.data.pictures.draws import Draws
 from regard.data.pictures.folder import FolderSource
 from regard.data.pictures.form import PictureForm
 from regard.data.pictures.idx import FASHION_MNIST, MNIST, IdxSource
@@ -49,6 +51,14 @@ class PictureSet:
 
     def read(self, numbers: Int64[np.ndarray, " some"]) -> UInt8[np.ndarray, "some height width channels"]:
         return self.pictures.read(numbers)
+
+    def vary(
+        self, numbers: Int64[np.ndarray, " some"], draws: Draws
+    ) -> UInt8[np.ndarray, "some height width channels"]:
+        """Distorted by these draws, where pictures are distorted at all."""
+        if isinstance(self.pictures, DistortedPictures):
+            return self.pictures.vary(numbers, draws)
+        return self.read(numbers)
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -88,6 +98,10 @@ class PictureCorpus:
         assert name in self._parts, f"the {name} part was not asked for"
         return self._parts[name]
 
+    def has(self, name: Part) -> bool:
+        """Whether this part was asked for."""
+        return name in self._parts
+
     @property
     def train(self) -> PictureSet:
         return self.part("train")
@@ -109,6 +123,8 @@ def load_pictures(
     splitter = _Splitter(config, open_source(config, form))
     needed: list[Part] = [part for part in PARTS if part in parts or (part == "train" and form is None)]
     split = {part: splitter.part(part) for part in needed}
+    if config.distortion != "none":
+        split = {part: _distorted(labelled, config, part) for part, labelled in split.items()}
     if form is None:
         form = measured(split["train"].pictures, splitter.source.class_names)
     sets = {part: PictureSet(split[part].pictures, split[part].labels, form) for part in PARTS if part in parts}
@@ -120,6 +136,16 @@ def load_pictures(
             )
     reports = {part: splitter.report(part) for part in PARTS if part in parts}
     return PictureCorpus(sets, form, PictureReport(reports, (*splitter.notes, *splitter.source.notes)))
+
+
+def _distorted(labelled: Labelled, config: PictureConfig, part: Part) -> Labelled:
+    """Each part by draws of its own."""
+    if not isinstance(labelled.pictures, ArrayPictures):
+        raise ConfigError(
+            "Only pictures in memory can be distorted, and these do not fit into it; choose distortion none."
+        )
+    seed = config.seed * len(PARTS) + PARTS.index(part)
+    return Labelled(DistortedPictures.of(labelled.pictures, config.distortion, seed), labelled.labels)
 
 
 def open_source(config: PictureConfig, form: PictureForm | None = None) -> PictureSource:

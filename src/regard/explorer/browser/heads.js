@@ -12,7 +12,7 @@ export class HeadsView {
   constructor(pane, compact = false) {
     Object.assign(this, { pane, compact, maps: new Map(), work: null, key: null });
     this.table = element("table", { className: "heads" });
-    this.scroller = element("div", { className: "thumbnails", role: "region", "aria-label": "All heads", tabIndex: compact ? -1 : 0 }, this.table);
+    this.scroller = element("div", { className: "thumbnails", role: "group", "aria-label": "All heads", tabIndex: compact ? -1 : 0 }, this.table);
     this.element = element("div", { className: compact ? "glance" : "view" }, this.scroller);
     this.table.addEventListener("click", (event) => this.click(event));
     this.table.addEventListener("keydown", (event) => this.keydown(event));
@@ -49,7 +49,7 @@ export class HeadsView {
     });
     this.table.replaceChildren(element("caption", { className: "unseen", textContent: "Heads by attention" }), element("thead", {}, head), element("tbody", {}, rows));
     this.work?.stop();
-    this.work = inSlices(this.compute(), () => this.paintAll());
+    this.work = inSlices(this.compute(), () => this.paintAll(), this.compact);
     this.work.done.catch((error) => pane.fail(error));
   }
 

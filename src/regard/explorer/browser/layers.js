@@ -18,7 +18,7 @@ export class LayersView {
     }
     this.says = element("p", { className: "says" });
     this.chart = element("div", { className: "chart" });
-    this.table = element("div", { className: "numbers", tabIndex: 0, role: "region", "aria-label": "Heads by attention" });
+    this.table = element("div", { className: "numbers", tabIndex: 0, role: "group", "aria-label": "Heads by attention" });
     this.element = element("div", { className: "view layers" }, this.choice, this.says, this.chart, this.table);
     this.table.addEventListener("click", (event) => this.click(event));
     this.chart.addEventListener("click", (event) => this.click(event));

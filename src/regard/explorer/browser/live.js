@@ -45,8 +45,14 @@ export class Live {
     return this.models[Math.min(this.app.state.value.model, this.models.length - 1)];
   }
 
+  // Whether there is something to ask.
   get asks() {
     return Boolean(this.model.reads === "text" && this.text.value.trim());
+  }
+
+  // At the beginning a link asks again what it was asked; the example is only asked where there is nothing else to see.
+  get begins() {
+    return this.asks && (this.app.state.value.ask !== null || !this.app.entries.length);
   }
 
   choose(ask = true) {

@@ -64,7 +64,7 @@ export class RolloutView {
     this.strip = element("canvas", { "aria-hidden": "true" });
     this.names = element("ol", { className: "steps" });
     this.words = element("div", { className: "positions flowing", role: "group" });
-    this.depth = element("div", { className: "depth", role: "region", "aria-label": "The row after each layer", tabIndex: 0 }, this.names, this.strip);
+    this.depth = element("div", { className: "depth", role: "group", "aria-label": "The row after each layer", tabIndex: 0 }, this.names, this.strip);
     // The picture of the overlay view, fed with the row of the rollout instead of one head's.
     this.picture = new PictureView(Object.assign(delegate(pane), { row: () => this.found?.row ?? null, average: () => this.found?.row ?? null }));
     this.element = element("div", { className: "view rollout" }, this.asking, this.says, this.picture.element, this.words, this.depth);

@@ -16,7 +16,7 @@ export class WordsView {
     this.lists = ["queries", "keys"].map((side) => element("div", { className: `list ${side}`, role: "group" }));
     this.frame = element("div", { className: "frame" }, this.canvas, ...this.lists);
     this.space = element("div", { className: "space" }, this.frame);
-    this.scroller = element("div", { className: "words", tabIndex: 0, role: "region" }, this.space);
+    this.scroller = element("div", { className: "words", tabIndex: 0, role: "group" }, this.space);
     this.heading = element("div", { className: "ends", "aria-hidden": "true" }, element("span"), element("span"));
     this.element = element("div", { className: "view" }, this.heading, this.scroller);
     this.scroller.addEventListener("scroll", () => {

@@ -1,9 +1,8 @@
-"""`Ear`: hears every attention call of one foreign model in this thread, without changing what is computed.
+"""`Ear`: what is heard of one foreign model in this thread, by address.
 
-It is a mode of torch's own dispatch: torch hands it each function that is called, it calls that function with the
-same arguments, and then reads those of attention. A call belongs to the innermost layer that is running; further calls
-of the same layer within one call of the model (as in ALBERT, whose layers share weights) are told apart by number,
-calls of the model after each other are steps of a decoder.
+A call of attention belongs to the innermost layer that is running; further calls of the same layer within one call of
+the model (as in ALBERT, whose layers share weights) are told apart by number, calls of the model after each other are
+steps of a decoder.
 """
 
 from __future__ import annotations
@@ -11,42 +10,29 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
 from dataclasses import replace
 from types import CodeType, FunctionType
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from regard.core.axes import Grid
 from regard.core.errors import RecordingError
 from regard.core.relations import DotRelation, Relation
-from regard.recording.foreign import expected, places, torch_modules, transformers_models
+from regard.recording.foreign import expected, places
+from regard.recording.foreign.handles import Numbers
+from regard.recording.foreign.interception import ears, intercepting
 from regard.recording.foreign.layers import Running, calling_function, running
-from regard.recording.foreign.plain_softmax import FOLLOWED, Weights, plain
-from regard.recording.foreign.scaled_dot import scaled_dot_product
-from regard.recording.foreign.seams import replaced
 from regard.recording.foreign.steps import Steps
-from regard.recording.foreign.windows import PADDING, on_the_grid
+from regard.recording.foreign.windows import PADDING, cut_of, on_the_grid
 from regard.recording.recording import Recording
 
-_ears: ContextVar[tuple[Ear, ...]] = ContextVar("regard_ears", default=())
 
-_READERS: dict[Callable[..., Any], Callable[..., Relation]] = {
-    F.scaled_dot_product_attention: scaled_dot_product,
-    **torch_modules.READERS,
-}
-_CONVOLUTIONS = {torch.conv2d, F.conv2d}
-
-
-class Ear(TorchFunctionMode):
+class Ear:
     """Collects relations by address until it is asked for them."""
 
     def __init__(self, model: nn.Module | Callable[..., Any], pattern: str = "*") -> None:
-        super().__init__()
         self.name = type(model).__name__ if isinstance(model, nn.Module) else getattr(model, "__name__", repr(model))
         self.model = model if isinstance(model, nn.Module) else nn.Module()
         self.function: CodeType | None = None if isinstance(model, nn.Module) else _code(model)
@@ -56,48 +42,34 @@ class Ear(TorchFunctionMode):
         everything = expected.expected(self.model)
         self.known = [path or "attention" for path in everything]
         self.wanted = {path: module for path, module in everything.items() if self._may_match(path or "attention")}
+        self.keep: Callable[[Relation], Relation] = lambda relation: relation
         self.heard: dict[str, Steps] = {}
         self.grids: dict[str, Grid] = {}
         self.faults: dict[str, str] = {}
-        self.closed = 0
-        """Above zero while an attention function runs whose inside is not to be heard again."""
-        self._weights = Weights()
         self._picture: places.Picture | None = None
         self._extras = places.names_of_extras(self.model)
-        self._calls: dict[str, int] = {}
-        self._outermost: Any = None
+        self._numbers = Numbers()
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        result = func(*args, **kwargs)
-        if self.closed:
-            return result
-        if func in _READERS:
-            self.hear(lambda: _READERS[func](*args, **kwargs), inside="self_attn" if _is_whole_layer(func) else "")
-        elif func in FOLLOWED:
-            weights = self._weights.follow(func, args, kwargs, result)
-            if weights is not None:
-                self.hear(lambda: plain(weights, self._innermost()))
-        elif func in _CONVOLUTIONS and isinstance(result, Tensor) and running(self.paths):
-            self._picture = places.seen(self._picture, args[0] if args else kwargs["input"], result)
-        return result
+    def hear(self, read: Callable[[], Relation], inside: str = "", placed: bool = False) -> None:
+        """A call of attention under way; `read` makes its relation, if this is one that is wanted.
 
-    def hear(self, read: Callable[[], Relation], inside: str = "") -> None:
-        """A call of attention under way; `read` makes its relation, if this is one that is wanted."""
-        self._weights.forget()
+        One that is `placed` stands on the grid of its picture already, if it has one.
+        """
         layers = running(self.paths)
         path = self._path(layers, inside)
         # In a backward pass, a checkpointed layer runs once more; that is not another call.
         if path is None or torch._C._current_graph_task_id() != -1:
             return
-        number = self._number(path, layers)
+        number = self._numbers.count(path, layers)
         address = path if number == 1 else f"{path}#{number}"
         if not (self._matches(path) or self._matches(f"{path}#{number}")) or address in self.faults:
             return
         try:
             # What is computed for the recording is nobody's attention.
             with torch.no_grad(), torch._C.DisableTorchFunction():
-                relation, cut = on_the_grid(_settled(read()), layers)
+                relation = _settled(read())
+                relation, cut = (relation, cut_of(relation, layers)) if placed else on_the_grid(relation, layers)
+                relation = self.keep(relation)
             if address in self.heard:
                 self.heard[address].add(relation)
             else:
@@ -154,14 +126,10 @@ class Ear(TorchFunctionMode):
         path = ".".join(part for part in (layers[-1].path, inside) if part)
         return path or "attention"
 
-    def _number(self, path: str, layers: list[Running]) -> int:
-        """Of this call of the layer within one call of the model, which its `kwargs`, held here, tells from others."""
-        outermost = layers[0].kwargs if layers else self
-        if outermost is not self._outermost:
-            self._outermost = outermost
-            self._calls.clear()
-        self._calls[path] = self._calls.get(path, 0) + 1
-        return self._calls[path]
+    def see(self, pixels: Tensor, features: Tensor) -> None:
+        """A convolution, which may say what grid a picture has become."""
+        if running(self.paths):
+            self._picture = places.seen(self._picture, pixels, features)
 
     def _see(self, address: str, relation: Relation, cut: tuple[int, int, tuple[str, ...]] | None) -> None:
         if self._picture is None or not places.may_be_picture(address):
@@ -181,22 +149,14 @@ class Ear(TorchFunctionMode):
         before, numbered, _ = self.pattern.rpartition("#")
         return self._matches(path) or (bool(numbered) and fnmatch.fnmatchcase(path, before))
 
-    def _innermost(self) -> nn.Module | None:
-        layers = running(self.paths)
-        return layers[-1].module if layers else None
-
 
 @contextmanager
 def listening_to_foreign(ear: Ear) -> Iterator[None]:
     """While open, `ear` hears this thread."""
     with ExitStack() as stack:
-        stack.enter_context(replaced(torch.overrides, "has_torch_function", torch_modules.blind_to(Ear)))
-        registry = transformers_models.registry()
-        if registry is not None:
-            stack.enter_context(replaced(registry, "get_interface", transformers_models.listening_in(_ears.get)))
-        token = _ears.set((*_ears.get(), ear))
-        stack.callback(_ears.reset, token)
-        stack.enter_context(ear)
+        token = ears.set((*ears.get(), ear))
+        stack.callback(ears.reset, token)
+        stack.enter_context(intercepting())
         yield
 
 
@@ -209,10 +169,6 @@ def _settled(relation: Relation) -> Relation:
 
 def _own(tensor: Tensor) -> Tensor:
     return tensor.clone() if tensor.is_inference() or tensor._version > 0 else tensor
-
-
-def _is_whole_layer(function: Any) -> bool:
-    return function == torch._transformer_encoder_layer_fwd
 
 
 def _code(function: Callable[..., Any]) -> CodeType:

@@ -83,24 +83,28 @@ def all_roles(
     distinct = list(dict.fromkeys(grids.values()))
     pictures = {grid: "image" if len(distinct) == 1 else f"stage{number}" for number, grid in enumerate(distinct, 1)}
     lengths = {len(grid): name for grid, name in pictures.items()}
-    steps = {step for path in paths for step in path.lower().split(".")}
-    two_sided = {"encoder", "decoder"} <= steps
+    sides = two_sided(paths)
     found = {}
     for address, relation in relations.items():
         if address in grids:
             name = pictures[grids[address]]
             found[address] = (name, name)
             continue
-        queries, keys = roles(address, relation.num_queries, relation.num_keys, two_sided)
+        queries, keys = roles(address, relation.num_queries, relation.num_keys, sides)
         found[address] = (queries, lengths.get(relation.num_keys, keys) if queries != keys else keys)
     return found
 
 
-def roles(address: str, num_queries: int, num_keys: int, two_sided: bool) -> tuple[str, str]:
+def two_sided(paths: Iterable[str]) -> bool:
+    """Whether a model with layers at these paths has an encoder and a decoder."""
+    return {"encoder", "decoder"} <= {step for path in paths for step in path.lower().split(".")}
+
+
+def roles(address: str, num_queries: int, num_keys: int, has_two_sides: bool) -> tuple[str, str]:
     """What to call the queries and the keys of a map that is not over a picture."""
     steps = address.lower()
     cross = any(part in steps for part in _CROSS)
-    if two_sided:
+    if has_two_sides:
         side = "target" if "decoder" in steps or cross else "source"
         return ("target", "source") if cross else (side, side)
     if cross or num_queries != num_keys:

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.core.relations import DenseRelation
+from regard.recording.foreign.calls import Attention
 
 _Function = Callable[..., Any]
 
@@ -43,8 +44,8 @@ _NEW_SHAPE: frozenset[_Function] = frozenset(
         Tensor.__getitem__,
     }
 )
-_PRODUCTS: frozenset[_Function] = frozenset({torch.matmul, Tensor.matmul, torch.bmm, Tensor.bmm, torch.einsum})
-FOLLOWED = SOFTMAX | _SAME_WEIGHTS | _NEW_SHAPE | _PRODUCTS
+PRODUCTS: frozenset[_Function] = frozenset({torch.matmul, Tensor.matmul, torch.bmm, Tensor.bmm, torch.einsum})
+FOLLOWED = SOFTMAX | _SAME_WEIGHTS | _NEW_SHAPE
 
 # Weights that are being followed at once: a layer may make a second softmax before it uses the first.
 _KEPT = 4
@@ -56,28 +57,26 @@ class Weights:
     def __init__(self) -> None:
         self._followed: dict[int, tuple[Tensor, Tensor]] = {}
 
-    def follow(self, function: _Function, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Tensor | None:
-        """The weights, at the moment they are multiplied with values."""
+    def follow(self, function: _Function, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        """Takes note of a softmax over keys, or of what became of its result."""
         if function in SOFTMAX:
             if _over_keys(args, kwargs):
                 self._add(result, result.detach())
-            return None
-        factors = args[1:] if function is torch.einsum else args
-        tensor = _first(factors)
-        if tensor is None or id(tensor) not in self._followed:
-            return None
-        weights = self._followed[id(tensor)][1]
-        if function in _PRODUCTS:
-            if function is torch.einsum and not _sums_over_keys(args[0]):
-                return None
-            self.forget()
-            return weights
-        if function in _NEW_SHAPE:
-            before, weights = weights, result.detach()
-            if function is not Tensor.__getitem__ and before.dim() == 4:
-                weights = before
-        self._add(result, weights)
-        return None
+            return
+        before = self._of(args)
+        if before is not None:
+            keep = function in _SAME_WEIGHTS or (function is not Tensor.__getitem__ and before.dim() == 4)
+            self._add(result, before if keep else result.detach())
+
+    def multiplied(self, function: _Function, args: tuple[Any, ...]) -> Tensor | None:
+        """The weights that a product is about to multiply with values, if it is."""
+        if function is torch.einsum:
+            return self._of(args[1:]) if _sums_over_keys(args[0]) else None
+        return self._of(args)
+
+    def _of(self, args: tuple[Any, ...]) -> Tensor | None:
+        followed = self._followed.get(id(_first(args)))
+        return None if followed is None else followed[1]
 
     def forget(self) -> None:
         self._followed.clear()
@@ -87,6 +86,32 @@ class Weights:
         self._followed[id(tensor)] = (tensor, weights)
         while len(self._followed) > _KEPT:
             del self._followed[next(iter(self._followed))]
+
+
+def multiplied(
+    function: _Function, args: tuple[Any, ...], kwargs: dict[str, Any], weights: Tensor, module: nn.Module | None
+) -> Attention:
+    """The product of weights and values as a call of attention."""
+    relation = plain(weights, module)
+    place = 1 if function is torch.einsum else 0
+
+    def reweigh(changed: Tensor) -> Any:
+        factor = args[place]
+        other = changed.to(factor.dtype).reshape(factor.shape)
+        return function(*args[:place], other, *args[place + 1 :], **kwargs)
+
+    def run() -> Any:
+        return function(*args, **kwargs)
+
+    values = None if place or len(args) < 2 else args[1]
+    if values is None or values.shape[:-2] != args[0].shape[:-2] or function is torch.einsum:
+        return Attention(run, lambda _: relation, reweigh=reweigh)
+    return Attention(
+        run,
+        lambda _: relation,
+        values=lambda: values.reshape(relation.batch, relation.heads, *values.shape[-2:]),
+        put=lambda context, _, returned: context.reshape(returned.shape),
+    )
 
 
 def plain(weights: Tensor, module: nn.Module | None) -> DenseRelation:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -9,6 +12,7 @@ from torch import Tensor
 from regard.core.errors import RecordingError
 from regard.core.masks import Allow
 from regard.core.relations import DenseRelation, DotRelation, masked_softmax
+from regard.recording.foreign.calls import Attention
 from regard.recording.foreign.masks import Bias, read_mask
 
 
@@ -37,6 +41,20 @@ def scaled_dot_product(
     return DotRelation(query, key, scale_of(query, scale), allow, bias)
 
 
+def call(run: Callable[[], Any], *args: Any, **kwargs: Any) -> Attention:
+    """The call with these arguments."""
+    query = args[0] if args else kwargs["query"]
+    value = args[2] if len(args) > 2 else kwargs["value"]
+    dropout_rate = args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)
+    return Attention(
+        run,
+        lambda _: scaled_dot_product(*args, **kwargs),
+        values=lambda: _with_axes(value),
+        put=lambda context, *_: context.reshape(*query.shape[:-1], context.shape[-1]),
+        dropout_rate=dropout_rate,
+    )
+
+
 def from_the_start(num_queries: int, num_keys: int, device: torch.device) -> Allow:
     """torch's causal mask: the first query sees the first key only, also where there are more keys than queries."""
     if num_queries == num_keys:
@@ -50,7 +68,10 @@ def scale_of(query: Tensor, scale: float | None) -> float:
 
 def with_heads(tensor: Tensor) -> Float[Tensor, "batch heads positions width"]:
     """(..., heads, positions, width) with one axis of examples; three axes are examples without heads."""
-    tensor = tensor.detach()
+    return _with_axes(tensor.detach())
+
+
+def _with_axes(tensor: Tensor) -> Tensor:
     if tensor.dim() == 3:
         return tensor[:, None]
     return tensor[None, None] if tensor.dim() == 2 else tensor.flatten(0, -4)

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from regard.core.errors import RecordingError
+from regard.core.grouped import GroupedRelation
 from regard.core.relations import DenseRelation, DotRelation, Relation
 from regard.recording.foreign.masks import smallest_allow, smallest_bias
 from regard.recording.foreign.scaled_dot import bias_matrix
@@ -21,6 +22,7 @@ class Steps:
     """The relations of one layer, one a step; of all but the last the keys are let go."""
 
     def __init__(self, first: Relation) -> None:
+        first = _plain(first)
         self.last = first
         self._queries = [first.queries] if isinstance(first, DotRelation) else []
         self._dense = [first.dense] if isinstance(first, DenseRelation) else []
@@ -29,7 +31,7 @@ class Steps:
 
     def add(self, relation: Relation) -> None:
         """The next step, which has to continue the one before."""
-        before = self.last
+        before, relation = self.last, _plain(relation)
         if type(relation) is not type(before) or not isinstance(relation, DotRelation | DenseRelation):
             raise RecordingError(f"it was called again, and relations of the form {relation.form} are not joined")
         if (relation.batch, relation.heads) != (before.batch, before.heads) or relation.num_keys < before.num_keys:
@@ -57,14 +59,16 @@ class Steps:
         """All steps as one relation."""
         last = self.last
         if isinstance(last, DenseRelation):
-            return DenseRelation(torch.cat([_wide(step, last.num_keys, 0.0) for step in self._dense], dim=2))
+            steps = [_wide(step, last.num_keys, 0.0) for step in self._dense]
+            return DenseRelation(torch.cat(steps, dim=2), value_norms=last.value_norms)
         if not isinstance(last, DotRelation) or len(self._queries) == 1:
             return last
         queries = torch.cat(self._queries, dim=2)
         allowed = _stacked([_wide(step, last.num_keys, False) for step in self._allowed])
         biases = _stacked([_wide(step, last.num_keys, 0.0) for step in self._biases])
         bias = smallest_bias(biases, queries.shape[2]) if biases.any() else None
-        return DotRelation(queries, last.keys, last.scale, smallest_allow(allowed, queries.shape[2]), bias)
+        allow = smallest_allow(allowed, queries.shape[2])
+        return DotRelation(queries, last.keys, last.scale, allow, bias, value_norms=last.value_norms)
 
     def _keep_conditions(self, step: DotRelation) -> None:
         rows, keys = step.num_queries, step.num_keys
@@ -74,8 +78,8 @@ class Steps:
         bias = bias_matrix(step.bias, rows, keys)
         if not isinstance(bias, Tensor):
             bias = step.queries.new_zeros(1, 1, rows, keys, dtype=torch.float32)
-        self._allowed.append(allowed.expand(-1, -1, rows, -1))
-        self._biases.append(bias[(None,) * (4 - bias.dim())].expand(-1, -1, rows, -1))
+        self._allowed.append(allowed.expand(-1, -1, rows, keys))
+        self._biases.append(bias[(None,) * (4 - bias.dim())].expand(-1, -1, rows, keys))
 
     @staticmethod
     def _check_keys(before: DotRelation, relation: DotRelation) -> None:
@@ -91,6 +95,13 @@ class Steps:
                 "has let keys go, or these are calls over different inputs. Record one call at a time; to see a text "
                 "that a beam search has found, record a call of the model over the finished text"
             )
+
+
+def _plain(relation: Relation) -> Relation:
+    """A form that steps are joined in; what an edit has made is the weights that it has."""
+    if isinstance(relation, DotRelation | DenseRelation | GroupedRelation):
+        return relation
+    return DenseRelation(relation.weights(), value_norms=relation.value_norms)
 
 
 def _wide(step: Tensor, num_keys: int, value: float | bool) -> Tensor:

@@ -7,6 +7,7 @@ for bit. torch leaves its fast path when it notices that somebody listens; `blin
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -17,7 +18,8 @@ from torch.overrides import TorchFunctionMode
 
 from regard.core.errors import RecordingError
 from regard.core.masks import Allow
-from regard.core.relations import DotRelation
+from regard.core.relations import DotRelation, Relation
+from regard.recording.foreign.calls import Attention
 from regard.recording.foreign.masks import read_mask, sum_of
 
 
@@ -133,6 +135,70 @@ def encoder_layer(
     return native_multi_head(*given, mask=mask, mask_type=mask_type)
 
 
+def multi_head_call(run: Callable[[], Any], *args: Any, **kwargs: Any) -> Attention:
+    """A call of `multi_head_attention_forward`; its values are projected here only where somebody asks for them."""
+    given = _ARGUMENTS.bind(*args, **kwargs)
+    given.apply_defaults()
+    options = given.arguments
+
+    def put(context: Tensor, relation: Relation, returned: Any) -> Any:
+        joined = context.transpose(1, 2).flatten(2).transpose(0, 1)
+        output = F.linear(joined, options["out_proj_weight"], options["out_proj_bias"])
+        weights = relation.weights().to(output.dtype) if options["need_weights"] else None
+        if weights is not None and options["average_attn_weights"]:
+            weights = weights.mean(dim=1)
+        if options["query"].dim() == 2:
+            output, weights = output[:, 0], None if weights is None else weights[0]
+        return output, weights
+
+    return Attention(
+        run,
+        lambda _: multi_head(*args, **kwargs),
+        values=lambda: _values(**options),
+        put=put,
+        dropout_rate=options["dropout_p"] if options["training"] else 0.0,
+        values_at_hand=False,
+    )
+
+
+_ARGUMENTS = inspect.signature(multi_head)
+
+
+def _values(
+    value: Tensor,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    use_separate_proj_weight: bool,
+    v_proj_weight: Tensor | None,
+    static_v: Tensor | None,
+    embed_dim_to_check: int,
+    **_: Any,
+) -> Tensor:
+    value = (value[:, None] if value.dim() == 2 else value).transpose(0, 1)
+    width = embed_dim_to_check
+    weight = v_proj_weight if use_separate_proj_weight or in_proj_weight is None else in_proj_weight[2 * width :]
+    assert weight is not None, "torch has either one weight or three"
+    bias = None if in_proj_bias is None else in_proj_bias[2 * width :]
+    values = F.linear(value, weight, bias).unflatten(-1, (num_heads, -1)).transpose(1, 2)
+    if static_v is not None:
+        values = static_v.unflatten(0, (-1, num_heads))
+    if bias_v is not None:
+        values = torch.cat([values, bias_v.reshape(1, num_heads, 1, -1).expand(len(values), -1, -1, -1)], dim=2)
+    return F.pad(values, (0, 0, 0, 1)) if add_zero_attn else values
+
+
+def _as_one(read: Callable[..., DotRelation], inside: str = "") -> Callable[..., Attention]:
+    """A call that cannot be given another context."""
+
+    def call(run: Callable[[], Any], *args: Any, **kwargs: Any) -> Attention:
+        return Attention(run, lambda _: read(*args, **kwargs), inside=inside)
+
+    return call
+
+
 def _heads(inputs: Tensor, weight: Tensor | None, bias: Tensor | None, num_heads: int) -> Tensor:
     if weight is None:
         raise RecordingError("it has no weights to make its queries and keys with")
@@ -158,11 +224,16 @@ def _with_extra(mask: Tensor | None, extra: int) -> Tensor | None:
     return F.pad(mask, (0, extra), value=True if mask.dtype == torch.bool else 0.0)
 
 
-def blind_to(kind: type[TorchFunctionMode]) -> Callable[[Any], Any]:
-    """Of torch's question whether anybody interferes: the answer as if listeners of this kind were not there."""
+def blind_to(kind: type[TorchFunctionMode], unless: Callable[[], bool]) -> Callable[[Any], Any]:
+    """Of torch's question whether anybody interferes: the answer as if listeners of this kind were not there.
+
+    `unless` says when they do interfere after all.
+    """
 
     def replacement(asked: Callable[[Iterable[Any]], bool]) -> Callable[[Iterable[Any]], bool]:
         def answer(relevant: Iterable[Any]) -> bool:
+            if unless():
+                return asked(relevant)
             modes = _taken_off()
             try:
                 for mode in modes:
@@ -185,8 +256,8 @@ def _taken_off() -> list[Any]:
     return [torch._C._pop_torch_function_stack() for _ in range(count)][::-1]
 
 
-READERS: dict[Callable[..., Any], Callable[..., DotRelation]] = {
-    F.multi_head_attention_forward: multi_head,
-    torch._native_multi_head_attention: native_multi_head,
-    torch._transformer_encoder_layer_fwd: encoder_layer,
+CALLS: dict[Callable[..., Any], Callable[..., Attention]] = {
+    F.multi_head_attention_forward: multi_head_call,
+    torch._native_multi_head_attention: _as_one(native_multi_head),
+    torch._transformer_encoder_layer_fwd: _as_one(encoder_layer, inside="self_attn"),
 }

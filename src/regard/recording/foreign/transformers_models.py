@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from regard.core.errors import RecordingError
 from regard.core.masks import Allow
 from regard.core.relations import DenseRelation, DotRelation, Relation
+from regard.recording.foreign.calls import Attention
 from regard.recording.foreign.masks import read_mask, smallest_bias, sum_of
 from regard.recording.foreign.scaled_dot import capped, scale_of
 
@@ -32,38 +33,43 @@ def registry() -> Any | None:
     return getattr(modeling, "AttentionInterface", None)
 
 
-def listening_in(ears: Callable[[], tuple[Any, ...]]) -> Callable[[Any], Any]:
-    """`get_interface`, whose functions tell the ears of the current thread what they have related."""
+def met_by(mode: Callable[[], Any]) -> Callable[[Any], Any]:
+    """`get_interface`, whose functions are met where all attention of the current thread is."""
 
     def replacement(get_interface: Callable[..., Callable[..., Any]]) -> Callable[..., Callable[..., Any]]:
         @functools.wraps(get_interface)
         def get(self: Any, name: Any, default: Any, *rest: Any, **more: Any) -> Callable[..., Any]:
             function = get_interface(self, name, default, *rest, **more)
-            return _heard_by(function, name, ears) if ears() else function
+            return function if mode() is None else _met(function, name, mode)
 
         return get
 
     return replacement
 
 
-def _heard_by(
-    function: Callable[..., Any], name: str | None, ears: Callable[[], tuple[Any, ...]]
-) -> Callable[..., Any]:
+def _met(function: Callable[..., Any], name: str | None, mode: Callable[[], Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(
         module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any, *args: Any, **kwargs: Any
     ) -> Any:
-        for ear in ears():
-            ear.closed += 1
-        try:
-            result = function(module, query, key, value, attention_mask, *args, **kwargs)
-        finally:
-            for ear in ears():
-                ear.closed -= 1
-        given = (name, module, query.detach(), key.detach(), value.detach(), attention_mask, kwargs, result)
-        for ear in ears():
-            ear.hear(lambda: related(*given))
-        return result
+        def run() -> Any:
+            return function(module, query, key, value, attention_mask, *args, **kwargs)
+
+        meeting = mode()
+        if meeting is None or meeting.closed:
+            return run()
+
+        def read(result: Any) -> Relation:
+            detached = query.detach(), key.detach(), value.detach()
+            return related(name, module, *detached, attention_mask, kwargs, result)
+
+        def put(context: Tensor, relation: Relation, returned: Any) -> Any:
+            return context.transpose(1, 2).contiguous(), None if returned[1] is None else relation.weights()
+
+        rate = kwargs.get("dropout") or 0.0
+        return meeting.meet(
+            Attention(run, read, values=lambda: value[:, :, : key.shape[2]], put=put, dropout_rate=rate)
+        )
 
     return call
 

@@ -71,6 +71,15 @@ def on_the_grid(relation: Relation, layers: Sequence[Running]) -> tuple[Relation
     return relation, None
 
 
+def cut_of(relation: Relation, layers: Sequence[Running]) -> Cut | None:
+    """How the grid was cut that a relation already stands on."""
+    for layer in reversed(layers):
+        cut = _cut(layer)
+        if cut is not None and relation.num_keys == cut.extras + cut.rows * cut.columns:
+            return cut
+    return None
+
+
 def _cut(layer: Running) -> Cut | None:
     window = _pair(getattr(layer.module, "window_size", None))
     grid = _grid(layer)

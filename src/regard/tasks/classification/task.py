@@ -23,7 +23,9 @@ from regard.data.pictures.batches import PictureBatch, PictureBatches
 from regard.data.pictures.form import PictureForm
 from regard.recording import Recording, record
 from regard.tasks.classification.config import ClassificationConfig
+from regard.tasks.classification.cost import cost
 from regard.tasks.classification.measures import measure
+from regard.tasks.classification.reinforce import reinforce
 
 
 @final
@@ -58,6 +60,10 @@ class ClassificationTask:
         smoothing = self.config.label_smoothing if model.training else 0.0
         main = _cross_entropy(output.logits, batch.targets, smoothing)
         parts = {name: _cross_entropy(logits, batch.targets, smoothing) for name, logits in output.auxiliary.items()}
+        if output.choices is not None:
+            rewards = _rewards(output.logits, batch.targets)
+            policy, baseline = reinforce(output.choices, rewards)
+            return Loss(main + policy + baseline, len(batch.images), {"main": main, "baseline": baseline})
         if not parts or not model.training:
             return Loss(main, len(batch.images))
         share = self.config.auxiliary_weight
@@ -78,7 +84,7 @@ class ClassificationTask:
     def evaluate(
         self, model: nn.Module, batches: PictureBatches, progress: Callable[[int], None] | None = None
     ) -> dict[str, Any]:
-        """Loss, top-1 and top-5 accuracy, calibration error, confusion matrix and speed."""
+        """Loss, top-1 and top-5 accuracy, calibration error, confusion matrix, cost and speed."""
         if not len(batches.pictures):
             raise DataError("There is nothing to evaluate: this part has no pictures.")
         probabilities, labels, seconds = [], [], 0.0
@@ -99,6 +105,7 @@ class ClassificationTask:
             "pictures": done,
             **measured.to_json(),
             "class_names": list(self.form.class_names),
+            **cost(model, self.form.channels, self.form.height, self.form.width),
             "pictures_per_second": round(done / seconds, 1),
             "seconds": round(seconds, 2),
         }
@@ -129,11 +136,19 @@ class ClassificationTask:
         axes = model.axes(*images.shape[2:])
         used = {role for pair in recording.roles.values() for role in pair}
         recording.label(**{role: [axis] * len(images) for role, axis in axes.items() if role in used})
-        recording.outputs["pictures"] = [_png(picture) for picture in self.form.restore(images)]
-        recording.outputs["predictions"] = [
-            self._prediction(row, 5).to_json() for row in output.logits.float().softmax(dim=1)
-        ]
+        recording.outputs.update({name: places.tolist() for name, places in output.drawn.items()})
+        found = [self._prediction(row, 5) for row in output.logits.float().softmax(dim=1)]
+        recording.outputs.update(self.shown(images, found))
         return recording
+
+    def shown(
+        self, images: Float[Tensor, "batch channels height width"], predictions: Sequence[Prediction]
+    ) -> dict[str, Any]:
+        """What a recording of pictures holds beside its relations."""
+        return {
+            "pictures": [_png(picture) for picture in self.form.restore(images)],
+            "predictions": [prediction.to_json() for prediction in predictions],
+        }
 
     def _prediction(self, probabilities: Float[Tensor, "classes"], top: int | None) -> Prediction:
         values, places = probabilities.topk(min(top or self.form.num_classes, self.form.num_classes))
@@ -152,6 +167,16 @@ def _cross_entropy(
     smoothing: float,
 ) -> Float[Tensor, ""]:
     return F.cross_entropy(logits.float(), targets, reduction="sum", label_smoothing=smoothing)
+
+
+def _rewards(
+    logits: Float[Tensor, "batch classes"], targets: Int[Tensor, "batch"] | Float[Tensor, "batch classes"]
+) -> Float[Tensor, "batch"]:
+    """1 for a right answer and 0 for a wrong one; of a mixed picture the share of the class that was said."""
+    said = logits.detach().argmax(dim=1)
+    if targets.dim() == 1:
+        return (said == targets).float()
+    return targets.gather(1, said[:, None])[:, 0].float()
 
 
 def _device(model: nn.Module) -> torch.device:
