@@ -34,16 +34,16 @@ def _multi30k(
 
 def _transformer(recipe: str, language: str, **expected: float) -> TranslationRunConfig:
     model = TransformerConfig(
-        width=192,
+        width=256,
         num_heads=4,
-        num_encoder_blocks=3,
-        num_decoder_blocks=3,
+        num_encoder_blocks=4,
+        num_decoder_blocks=2,
         feed_forward_width=512,
         norm="pre",
         dropout_rate=0.3,
     )
     training = TrainingConfig(
-        max_epochs=22,
+        max_epochs=36,
         learning_rate=2e-3,
         schedule="cosine",
         warmup_steps=500,
