@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 RUNS ?= runs
 
-.PHONY: help setup demo test slow lint format types bench docs results clean
+.PHONY: help setup demo test slow lint format types bench docs pictures results clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
@@ -43,6 +43,9 @@ bench: setup  ## measure speed beside transformers
 docs: setup  ## the documentation as HTML in docs/_build/html
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
+
+pictures: setup  ## the pictures of docs/pictures.md; trains two translators where $(RUNS)/pictures has none
+	$(BIN)/python docs/pictures/make.py $(RUNS)/pictures
 
 results: setup  ## train what is missing of the published results; may be interrupted and called again
 	$(BIN)/regard results --root $(RUNS)

@@ -40,10 +40,12 @@ def main(runs: Path) -> None:
             _called("train", recipe, "--run", runs / recipe)
     kept = runs / "transformer.regard"
     look = ("look", runs / "transformer", SENTENCE)
-    _called("look", runs / "rnnsearch", SENTENCE, "--view", "words", "--out", HERE / "words.png")
     _called("look", runs / "rnnsearch", SENTENCE, "--dark", "--out", HERE / "alignment-dark.png")
     _called(*look, "--out", kept)
     _called("look", kept, "--tap", "decoder.1.cross", "--view", "heads", "--out", HERE / "heads.png")
+    words = ("--tap", "decoder.1.cross", "--view", "words", "--head", "2")
+    _called("look", kept, *words, "--out", HERE / "words.png")
+    _shrink(HERE / "words.png")
     for view in ("layers", "distance", "entropy", "rollout"):
         _called("look", kept, "--view", view, "--out", HERE / f"{view}.png")
     kept.unlink()
@@ -62,11 +64,7 @@ def _draw_colours() -> None:
     words = torch.tensor([COLOURS[name] for name in names]) / 255
     things = torch.stack([patches[torch.from_numpy(thing.mask)].mean(dim=0) for thing in scene.things])
     recording = Recording(outputs={"pictures": [_png(scene.picture)]})
-    for address, role, queries in (
-        ("words", "colours", words),
-        ("things", "things", things),
-        ("self", "patches", colours),
-    ):
+    for address, role, queries in (("words", "colours", words), ("things", "things", things)):
         recording.relations[address] = _compared(queries, colours)
         recording.roles[address] = (role, "patches")
     recording.label(
@@ -84,7 +82,7 @@ def _draw_colours() -> None:
 
 
 def _compared(queries: torch.Tensor, keys: torch.Tensor) -> DotRelation:
-    """softmax(-sharpness |q - k|^2), written as dot products: -|q - k|^2 = 2 q.k - |k|^2 - |q|^2, the last is a constant."""
+    """softmax(-sharpness |q - k|^2) as dot products: -|q - k|^2 = 2 q.k - |k|^2 and a constant of the query."""
     with_length = torch.cat([keys, (keys**2).sum(dim=1, keepdim=True)], dim=1)
     asked = torch.cat([2 * queries, -torch.ones(len(queries), 1)], dim=1)
     heads = torch.stack([sharpness * asked for sharpness in SHARPNESS])[None]
@@ -95,6 +93,13 @@ def _png(picture: np.ndarray) -> str:
     buffer = io.BytesIO()
     Image.fromarray(picture).save(buffer, format="PNG")
     return base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def _shrink(path: Path) -> None:
+    """To a little over half: many soft edges make a large file."""
+    with Image.open(path) as image:
+        smaller = image.convert("RGB").resize((image.width * 4 // 7, image.height * 4 // 7), Image.Resampling.LANCZOS)
+    smaller.save(path, optimize=True)
 
 
 def _saved(figure: Figure, name: str) -> None:

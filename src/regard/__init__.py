@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from regard.attention import mechanisms
     from regard.pretrained.load import load_pretrained
     from regard.recipes.run import Run, open_run
-    from regard.recording import Recording, edit, edits, importance, record
+    from regard.recording import Recording, edit, edits, film, importance, record
 
     __version__: str
 
@@ -38,6 +38,7 @@ __all__ = [
     "edit",
     "edits",
     "explorer",
+    "film",
     "importance",
     "load_pretrained",
     "mechanisms",
@@ -57,6 +58,7 @@ _HOMES = {
     "Run": "regard.recipes.run",
     "edit": "regard.recording",
     "edits": "regard.recording",
+    "film": "regard.recording",
     "importance": "regard.recording",
     "load_pretrained": "regard.pretrained.load",
     "mechanisms": "regard.attention",

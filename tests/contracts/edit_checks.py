@@ -6,7 +6,7 @@ A subject has `build(rate, seed)` and is called by `answer`, which serves transl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 import torch
 from torch import Tensor, nn
@@ -14,12 +14,13 @@ from torch import Tensor, nn
 import regard
 from regard.core.errors import EditError
 from regard.core.seq2seq import Seq2Seq
+from regard.core.special import BOS
 from regard.core.tap import taps
 from regard.recording import Recording, edits
 
 from .classifier_subjects import pictures
 from .model_checks import Subject
-from .subjects import batch
+from .subjects import SOURCE_VOCABULARY, batch
 
 Edit = Callable[..., AbstractContextManager[None]]
 
@@ -99,6 +100,46 @@ def check_heads_are_addressed_one_by_one(subject: Subject, edit: Edit = regard.e
             answer(model)
         order = [heads - 1, *range(1, heads - 1), 0]
         torch.testing.assert_close(swapped[first].weights(), before[:, order], rtol=1e-5, atol=1e-6)
+
+
+def check_steps_under_edits_equal_the_whole(subject: Subject, edit: Edit = regard.edit) -> None:
+    """Hypotheses that grow, fork, die and leave, while rows are frozen, replaced and heads made uniform."""
+    model = opened(subject)
+    if not isinstance(model, Seq2Seq):
+        return
+    source, _ = batch()
+    generator = torch.Generator().manual_seed(4)
+    written = torch.randint(4, SOURCE_VOCABULARY, (len(source), 4), generator=generator)
+    written[:, 0] = BOS
+    with regard.record(model) as recording, torch.no_grad():
+        model(source, written)
+    reading = [address for address, tap in taps(model).items() if tap.queries == "target"]
+
+    def changes(examples: Tensor | None) -> dict[str, list[edits.Edit]]:
+        given: dict[str, list[edits.Edit]] = {}
+        for address in reading:
+            relation = recording[address].relation
+            frozen = edits.freeze(relation if examples is None else relation.select(examples))
+            given[address] = [edits.uniform(), frozen, edits.replace(1, [1.0] + [0.0] * (relation.num_keys - 1))]
+        return given
+
+    with torch.no_grad():
+        state = model.start(model.encode(source), max_length=9)
+        prefixes, examples = torch.full((len(source), 1, 1), BOS), torch.arange(len(source))
+        for kept, width in (([0, 1, 2], 3), ([2, 0], 3), ([0, 1], 2), ([1], 5), ([0], 1)):
+            with suppress(EditError), edit(model, changes(None)):
+                value, state = model.step(prefixes[:, :, -1], state)
+            beside = examples.repeat_interleave(prefixes.shape[1])
+            with suppress(EditError), edit(model, changes(beside)):
+                # One more position than is looked at, so that the replaced query is there from the first step on.
+                longer = torch.nn.functional.pad(prefixes.flatten(0, 1), (0, 1), value=5)
+                whole = model(source.repeat_interleave(prefixes.shape[1], dim=0), longer).features[:, -2]
+            torch.testing.assert_close(value.flatten(0, 1), whole, rtol=1e-4, atol=1e-5)
+            sentences = torch.tensor(kept)
+            beams = torch.randint(prefixes.shape[1], (len(kept), width), generator=generator)
+            following = torch.randint(4, SOURCE_VOCABULARY, (len(kept), width, 1), generator=generator)
+            source, state, examples = source[sentences], state.keep(sentences).reorder(beams), examples[sentences]
+            prefixes = torch.cat([prefixes[sentences[:, None], beams], following], dim=2)
 
 
 def check_an_idle_edit_is_named(subject: Subject, edit: Edit = regard.edit) -> None:

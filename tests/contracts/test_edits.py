@@ -78,6 +78,14 @@ def mutes_one_head_more(proper: Any, tap: Tap, relation: Relation, shown: bool) 
     return relation if muted is None else muted
 
 
+def forgets_the_step(proper: Any, tap: Tap, relation: Relation, shown: bool) -> Relation:
+    return contextvars.Context().run(_alone, proper, tap, relation, shown)
+
+
+def _alone(proper: Any, tap: Tap, relation: Relation, shown: bool) -> Relation:
+    return proper.change(tap, relation, shown=shown)
+
+
 @contextmanager
 def stays_open(model: nn.Module, given: Mapping[str, Any]) -> Iterator[None]:
     with edit(model, given):
@@ -111,6 +119,7 @@ MUTANTS = [
     (changing(only_computes), "a_frozen_relation_is_looked_at"),
     (changing(mutes_one_head_more), "heads_are_addressed_one_by_one"),
     (changing(only_computes), "heads_are_addressed_one_by_one"),
+    (changing(forgets_the_step), "steps_under_edits_equal_the_whole"),
     (is_patient, "an_idle_edit_is_named"),
     (ignores_everything, "an_idle_edit_is_named"),
 ]

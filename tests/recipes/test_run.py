@@ -4,7 +4,9 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+import torch
 
+import regard
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.data.config import DataConfig
 from regard.data.corpus import load_corpus
@@ -131,3 +133,41 @@ def test_the_demo_knows_the_deck_sentence_when_it_sees_it(run: Run) -> None:
     demo = dataclasses.replace(demo, deck=dataclasses.replace(look, translation=perfect))
     assert demo.deck_right
     assert demo.deck_reversal
+
+
+@pytest.mark.parametrize("name", ["rnnsearch", "vit-shapes"])
+def test_a_training_can_be_filmed(name: str, tmp_path: Path) -> None:
+    """The frames show the same examples, the last one as the trained model sees them."""
+    full: RunConfig = recipes[name]()
+    little = {"num_sentences": 60} if name == "rnnsearch" else {"num_pictures": 40, "size": 32, "batch_size": 10}
+    sizes = {"width": 16, "embedding_width": 8} if name == "rnnsearch" else {"width": 16, "feed_forward_width": 16}
+    config = full.model_copy(
+        update={
+            "model": full.model.model_copy(update=sizes),
+            "data": full.data.model_copy(update=little),
+            "training": full.training.model_copy(
+                update={"max_steps": 3, "record_every": 1, "precision": "float32", "tensorboard": False}
+            ),
+        }
+    )
+    folder = RunFolder.create_at(tmp_path / "run", name, config.model_dump(mode="json"))
+    run = train(config, folder)[0]
+    frames = dict(regard.film(run))
+    assert list(frames) == [0, 1, 2, 3]
+    first, last = frames[0], frames[3]
+    assert first.addresses == last.addresses
+    assert first.axes == last.axes
+    assert last.outputs["loss"] != first.outputs["loss"]
+    shown = prepare(config, resume=folder).record(open_run(folder.path, "last").model)
+    for address in last:
+        torch.testing.assert_close(last[address].weights(), shown[address].weights(), rtol=0, atol=1e-4)
+
+
+def test_a_training_without_attention_cannot_be_filmed(config: RunConfig, tmp_path: Path) -> None:
+    deaf = recipes["cho"]()
+    deaf = deaf.model_copy(
+        update={"data": config.data, "training": config.training.model_copy(update={"record_every": 2})}
+    )
+    folder = RunFolder.create_at(tmp_path / "run", "cho", deaf.model_dump(mode="json"))
+    with pytest.raises(ConfigError, match="nothing to look at"):
+        train(deaf, folder)

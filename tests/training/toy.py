@@ -113,6 +113,7 @@ def toy_trainer(
     batches: Any = None,
     loss_function: LossFunction = toy_loss,
     validate: Callable[[nn.Module], dict[str, float]] | None = toy_validate,
+    record: Callable[[nn.Module], Any] | None = None,
     **options: Any,
 ) -> Trainer:
     """A trainer in a new run folder at `path`, or one in the folder that is there."""
@@ -123,6 +124,7 @@ def toy_trainer(
         loss_function,
         batches or ToyBatches(batch_size),
         validate=validate,
+        record=record,
         config=toy_config(**options),
         folder=folder,
         terminal=False,

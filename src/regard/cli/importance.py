@@ -42,7 +42,9 @@ class ImportanceOptions(Shared):
 
 
 def run(argv: list[str]) -> int:
-    options, folder, _ = parse_run(ImportanceOptions, argv, prog="importance", description=DESCRIPTION)
+    options, folder, _ = parse_run(
+        ImportanceOptions, argv, prog="importance", description=DESCRIPTION, with_decoding=False
+    )
     if options.examples < 0:
         raise ConfigError("--examples is a number of examples, or 0 for all of them.")
     opened = open_run(folder.path, options.weights)

@@ -13,11 +13,17 @@ S = TypeVar("S", bound=Shared)
 
 
 def parse_run(
-    options: type[S], argv: list[str], *, prog: str, description: str, with_data: bool = False
+    options: type[S],
+    argv: list[str],
+    *,
+    prog: str,
+    description: str,
+    with_data: bool = False,
+    with_decoding: bool = True,
 ) -> tuple[S, RunFolder, dict[str, Any]]:
     """The command's options, the folder, and the config's parts that may be other than in training.
 
-    These are `decoding`, for a task that searches, and `data`, where they are asked for.
+    These are `decoding`, for a task that searches and a command that does, and `data`, where they are asked for.
     """
     import_plugins(argv)
     place, rest = first_argument(argv, "run", prog, options)
@@ -27,7 +33,7 @@ def parse_run(
     folder = RunFolder.open(place)
     config = read_config(folder)
     configs: dict[str, Config] = {}
-    if hasattr(config.task, "decoding"):
+    if with_decoding and hasattr(config.task, "decoding"):
         configs["decoding"] = config.task.decoding
     if with_data:
         configs["data"] = config.data

@@ -52,7 +52,7 @@ class VerdictOptions(Shared):
 
 
 def run(argv: list[str]) -> int:
-    options, folder, _ = parse_run(VerdictOptions, argv, prog="verdict", description=DESCRIPTION)
+    options, folder, _ = parse_run(VerdictOptions, argv, prog="verdict", description=DESCRIPTION, with_decoding=False)
     if options.orders < 1 or options.points < 1:
         raise ConfigError("--orders and --points are at least 1.")
     opened = open_run(folder.path, options.weights)

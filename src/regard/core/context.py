@@ -13,6 +13,10 @@ from regard.core.dropout import dropout
 from regard.core.grouped import GroupedRelation
 from regard.core.relations import Relation, SparseRelation
 
+# 16 MB of float32 at once, but never so few rows that the products are not worth their start.
+_BLOCK_WEIGHTS = 1 << 22
+_FEWEST_ROWS = 16
+
 Values = Float[Tensor, "batch groups keys value_width"]
 Context = Float[Tensor, "batch heads queries value_width"]
 
@@ -24,7 +28,11 @@ def context_of(relation: Relation, values: Values, dropout_rate: float = 0.0) ->
         return _gathered(relation, values, dropout_rate)
     if relation.num_queries == 0 or relation.num_keys == 0:
         return values.new_zeros(relation.batch, relation.heads, relation.num_queries, values.shape[3])
-    blocks = [dropout(rows.to(values.dtype), dropout_rate, True) @ values for _, rows in relation.blocks()]
+    size = max(_FEWEST_ROWS, _BLOCK_WEIGHTS // (relation.batch * relation.heads * relation.num_keys or 1))
+    blocks = []
+    for start in range(0, relation.num_queries, size):
+        rows = relation.rows(start, min(start + size, relation.num_queries))
+        blocks.append(dropout(rows.to(values.dtype), dropout_rate, True) @ values)
     return torch.cat(blocks, dim=2)
 
 

@@ -25,9 +25,10 @@ from regard.data.pictures.form import PictureForm
 from regard.data.pictures.shapes.generating import generate, scene_numbers
 from regard.recipes.config import RunConfig, RunKind, recipes, run_kinds
 from regard.recipes.judging import judge_classification
-from regard.recipes.run import Prepared, Run, build_model, checked_part
+from regard.recipes.run import FILMED, Prepared, Run, build_model, checked_part, moved
 from regard.recipes.starting import PICTURE_FORM, StartConfig, freeze, prepared_as, read_start, start, started_model
 from regard.recording import Recording
+from regard.recording.film import compact
 from regard.recording.verdict import Verdict
 from regard.tasks.classification import ClassificationConfig, ClassificationTask, Prediction
 from regard.tasks.classification.pointing import Pointing, point, pooled
@@ -194,6 +195,15 @@ class PreparedClassification(Prepared):
     def validate(self, model: nn.Module) -> Mapping[str, float]:
         valid = PictureBatches(self.corpus.valid, batch_size=self.config.task.evaluation_batch, seed=0)
         return self.task.validate(model, valid)
+
+    @torch.no_grad()
+    def record(self, model: nn.Module) -> Recording:
+        valid = PictureBatches(self.corpus.valid, batch_size=FILMED, seed=0)
+        batch = moved(valid.collate(np.arange(min(FILMED, len(self.corpus.valid)))), next(model.parameters()).device)
+        recording = compact(self.task.record(model, batch.images))
+        loss = self.task.loss(model, batch)
+        recording.outputs["loss"] = float(loss.total) / loss.count
+        return recording
 
     def save(self, path: Path) -> None:
         if not (path / PICTURE_FORM).exists():

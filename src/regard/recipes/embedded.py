@@ -21,10 +21,10 @@ def _embedded(
     return TranslationRunConfig(
         recipe=recipe,
         model=model,
-        data=DataConfig(source="embedded", num_sentences=12_000, token_budget=800),
+        data=DataConfig(source="embedded", num_sentences=20_000, token_budget=800),
         task=TranslationConfig(label_smoothing=0.0),
         training=TrainingConfig(
-            max_epochs=5,
+            max_epochs=3,
             learning_rate=learning_rate,
             schedule="cosine",
             warmup_steps=warmup_steps,

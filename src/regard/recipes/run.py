@@ -26,6 +26,7 @@ from regard.core.tap import taps
 from regard.core.task import Batches, Loss, LossFunction
 from regard.data.sources import PARTS, Part
 from regard.recipes.config import RunConfig, RunKind, read_run_config, run_kinds
+from regard.recording import Recording
 from regard.training import (
     RunFolder,
     Trainer,
@@ -41,6 +42,9 @@ importlib.import_module("regard.models")  # which fills the registry
 
 LOWER_IS_BETTER = ("aer", "loss", "calibration_error")
 """Measures of which a recipe expects at most, and not at least, its number."""
+
+FILMED = 4
+"""Of how many examples a training keeps recordings."""
 
 R = TypeVar("R", bound="Run")
 
@@ -85,10 +89,12 @@ class Run(ABC):
         raise ConfigError(f"The task {self.config.task.kind!r} does not hand out its data batch by batch.")
 
     def batches(self, part: str = "valid", examples: int | None = None) -> Iterator[Any]:
-        """Batches of a part on the model's device; of so many examples, drawn as whole batches, always the same."""
+        """Batches of a part on the model's device; or some ten of so many examples, which are always the same ones."""
         plan = self.plan(part)
         order = list(plan.sequential())
         if examples is not None:
+            size = max(1, examples // 10)
+            order = [indices[start : start + size] for indices in order for start in range(0, len(indices), size)]
             random.Random(0).shuffle(order)
         left = sum(map(len, order)) if examples is None else examples
         device = next(self.model.parameters()).device
@@ -133,6 +139,10 @@ class Prepared(ABC):
     def validate(self, model: nn.Module) -> Mapping[str, float]:
         """The numbers by which the best weights are chosen."""
 
+    def record(self, model: nn.Module) -> Recording:
+        """Where the model looks in a few examples that stay the same, with their loss: a frame of a training's film."""
+        raise ConfigError(f"The task {self.config.task.kind!r} has no examples to record through training.")
+
     @abstractmethod
     def save(self, path: Path) -> None:
         """Writes what belongs to a run beside config and weights, such as tokenizers, where it is not there yet."""
@@ -145,7 +155,13 @@ class Prepared(ABC):
         """Trains in the folder, and loads the best weights at the end."""
         on_main(lambda: self.save(folder.path))
         trainer = Trainer(
-            self.model, self.loss, self.batches(), validate=self.validate, config=self.config.training, folder=folder
+            self.model,
+            self.loss,
+            self.batches(),
+            validate=self.validate,
+            record=self.record if self.has_attention else None,
+            config=self.config.training,
+            folder=folder,
         )
         result = trainer.fit(resume=resume)
         load_model_weights(self.model, folder.weights("best"))

@@ -21,8 +21,9 @@ from regard.data.tokenized import TokenizedCorpus
 from regard.data.tokenizers import Tokenizer, tokenizer_kinds
 from regard.recipes.config import RunConfig, RunKind, run_kinds
 from regard.recipes.judging import judge_translation
-from regard.recipes.run import Prepared, Run, build_model, checked_part
+from regard.recipes.run import FILMED, Prepared, Run, build_model, checked_part, moved
 from regard.recording import Recording
+from regard.recording.film import compact
 from regard.recording.verdict import Verdict
 from regard.tasks.decoding import DecodingConfig
 from regard.tasks.translation import Translation, TranslationBatches, TranslationConfig, TranslationTask
@@ -191,6 +192,18 @@ class PreparedTranslation(Prepared):
 
     def validate(self, model: nn.Module) -> Mapping[str, float]:
         return self.task.validate(model, self._batches(self.corpus.valid))
+
+    @torch.no_grad()
+    def record(self, model: nn.Module) -> Recording:
+        corpus = self.corpus.valid
+        pairs = [corpus[index] for index in range(min(FILMED, len(corpus)))]
+        sources, targets = ([side.tolist() for side in sides] for sides in zip(*pairs, strict=True))
+        recording = compact(self.task.record(model, sources, targets))
+        loss = self.task.loss(model, moved(collate(pairs), next(model.parameters()).device))
+        recording.outputs["loss"] = float(loss.total) / loss.count
+        recording.outputs["sources"] = [self.task.source_tokenizer.decode(source) for source in sources]
+        recording.outputs["targets"] = [self.task.target_tokenizer.decode(target) for target in targets]
+        return recording
 
     def save(self, path: Path) -> None:
         if not (path / TARGET_TOKENIZER).exists():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from regard.recording import edits
     from regard.recording.edit import edit
+    from regard.recording.film import film
     from regard.recording.importance import Importance, importance
     from regard.recording.record import record
     from regard.recording.recording import RecordedMap, Recording
@@ -28,6 +29,7 @@ __all__ = [
     "Relevance",
     "edit",
     "edits",
+    "film",
     "importance",
     "record",
     "recording_cost",
@@ -41,6 +43,7 @@ _HOMES = {
     "Recording": "recording",
     "Relevance": "relevance",
     "edit": "edit",
+    "film": "film",
     "importance": "importance",
     "record": "record",
     "recording_cost": "rehearsal",

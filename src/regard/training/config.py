@@ -82,6 +82,9 @@ class TrainingConfig(Config):
     log_every: int = Field(default=50, ge=1)
     """Updates between two lines of `metrics.jsonl`."""
 
+    record_every: int | None = Field(default=None, ge=1)
+    """Updates between two recordings, in `film/`, of where the model looks in examples that stay the same."""
+
     tensorboard: bool = True
     """Write TensorBoard events beside `metrics.jsonl`."""
 

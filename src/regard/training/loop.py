@@ -13,8 +13,9 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -32,6 +33,14 @@ from regard.training.signals import Interrupted, StopSignals
 from regard.training.state import RunState
 from regard.training.stepper import Place, Stepper, not_finite
 
+
+class Frame(Protocol):
+    """What a model looked at at one step."""
+
+    def save(self, path: Path) -> object: ...
+
+
+Record = Callable[[nn.Module], Frame]
 Validate = Callable[[nn.Module], Mapping[str, float]]
 
 
@@ -46,6 +55,7 @@ class Loop:
         batches: Batches,
         model: nn.Module,
         validate: Validate | None,
+        record: Record | None = None,
         stepper: Stepper,
         keeper: Keeper,
         circle: Circle,
@@ -61,6 +71,7 @@ class Loop:
         self.batches = batches
         self.model = model
         self.validate = validate
+        self.record = record
         self.stepper = stepper
         self.keeper = keeper
         self.circle = circle
@@ -79,6 +90,8 @@ class Loop:
         """Trains, and says why it ended."""
         self.stepper.module.train()
         reason = self._spent()
+        if self.state.step == 0:
+            self._film()
         if reason is not None or self.state.validation_due:
             reason = self._settle(reason, validate=self.state.validation_due)
         while reason is None:
@@ -123,6 +136,8 @@ class Loop:
 
         if state.step % config.log_every == 0:
             self._log(learning_rate)
+        # Before anything is saved: what a checkpoint has behind it is there, and what comes again is the same again.
+        self._film()
         reason = self._spent()
         if reason is None and self.signal is not None:
             reason = "interrupted"
@@ -144,6 +159,16 @@ class Loop:
         if reason is not None or state.validated_step == state.step or self._save_is_due():
             self._save()
         return reason
+
+    def _film(self) -> None:
+        """A recording of the fixed examples, where one is due."""
+        every, step = self.config.record_every, self.state.step
+        if every is None or self.record is None or step % every:
+            return
+        with self._evaluating():
+            frame = self.record(self.model)
+        on_main(lambda: frame.save(self.keeper.folder.frame(step)))
+        self._marked = time.monotonic()
 
     def position(self) -> float:
         """Epochs done, with the part of this one."""
@@ -212,12 +237,8 @@ class Loop:
     def measure(self) -> dict[str, float]:
         """The task's numbers for the model as it is."""
         assert self.validate is not None
-        self.model.eval()
-        try:
-            with torch.no_grad(), self.stepper.autocast(), self.stepper.whole_root():
-                numbers = {name: float(value) for name, value in self.validate(self.model).items()}
-        finally:
-            self.stepper.module.train()
+        with self._evaluating():
+            numbers = {name: float(value) for name, value in self.validate(self.model).items()}
         metrics = on_main(lambda: numbers)
         if self.config.metric not in metrics:
             close = nearest(self.config.metric, metrics)
@@ -251,6 +272,15 @@ class Loop:
             self.journal.flush()
         self.keeper.save(self.state, self.stepper.optimizer)
         self._marked = time.monotonic()
+
+    @contextlib.contextmanager
+    def _evaluating(self) -> Iterator[None]:
+        self.model.eval()
+        try:
+            with torch.no_grad(), self.stepper.autocast(), self.stepper.whole_root():
+                yield
+        finally:
+            self.stepper.module.train()
 
     def _read_device(self) -> None:
         """Fetches the losses, and makes sure that they are finite before anything is built on them."""

@@ -5,6 +5,7 @@ runs/<recipe>/<time>/
     metrics.jsonl       one line for each log interval and each validation
     events/             the same for TensorBoard
     checkpoints/        see `checkpoints.py`
+    film/               step-00000100.regard: where the model looked at that step, if that was asked for
 """
 
 from __future__ import annotations
@@ -67,6 +68,10 @@ class RunFolder:
     @property
     def metrics_file(self) -> Path:
         return self.path / "metrics.jsonl"
+
+    def frame(self, step: int) -> Path:
+        """The recording of one step."""
+        return self.path / "film" / f"step-{step:08d}.regard"
 
     @property
     def events(self) -> Path:

@@ -17,7 +17,7 @@ from regard.core.task import Batches, LossFunction
 from regard.training.config import TrainingConfig
 from regard.training.journal import Journal
 from regard.training.keeper import Keeper, peak_memory
-from regard.training.loop import Loop, Validate
+from regard.training.loop import Loop, Record, Validate
 from regard.training.optimizers import build_optimizer
 from regard.training.precision import Precision, autocast, resolve_precision
 from regard.training.processes import Circle, connect
@@ -70,21 +70,27 @@ class Trainer:
         batches: Batches,
         *,
         validate: Validate | None = None,
+        record: Record | None = None,
         config: TrainingConfig | None = None,
         folder: RunFolder,
         terminal: bool | None = None,
     ) -> None:
-        """`terminal` says whether to draw a progress bar; None finds out."""
+        """`record` makes a frame of the film that `record_every` asks for; `terminal` says whether to draw a progress
+        bar, None finds out.
+        """
         self.model = model
         self.loss_function = loss_function
         self.batches = batches
         self.validate = validate
+        self.record = record
         self.config = TrainingConfig() if config is None else config
         self.folder = folder
         self.terminal = terminal
         self.config.check()
         if validate is None and self.config.patience is not None:
             raise ConfigError("patience counts validations, but this training has nothing to validate on.")
+        if record is None and self.config.record_every is not None:
+            raise ConfigError("record_every asks for recordings, but this training has nothing to look at.")
         self.schedule = schedules[self.config.schedule]
         self.total_steps = self._count_steps()
         self.schedule(self.config.warmup_steps, self.config.warmup_steps, self.total_steps)
@@ -123,6 +129,7 @@ class Trainer:
                 batches=self.batches,
                 model=self.model,
                 validate=self.validate,
+                record=self.record,
                 stepper=stepper,
                 keeper=keeper,
                 circle=circle,

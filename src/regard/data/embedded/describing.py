@@ -45,7 +45,7 @@ PLURAL: Weighted[Sequence[Determiner]] = Weighted(
 )
 PLURAL_RATE = 0.42
 OWNERS = Weighted((5.0, determiners.THE), (2.0, determiners.THIS), (1.0, determiners.POSSESSIVES[0]))
-INSTITUTION_NAMES = Weighted((6.0, "both"), (1.5, "region"), (1.0, "field"))
+INSTITUTION_NAMES = Weighted((8.0, "both"), (1.5, "region"), (1.0, "field"))
 
 
 class Describer:
@@ -82,7 +82,7 @@ class Describer:
         if not plain:
             if relative is not None and dice.chance(0.11):
                 following, has_clause = relative(noun, plural), True
-            elif noun in NOUNS["subject"] and dice.chance(0.6):
+            elif noun in NOUNS["subject"] and dice.chance(0.75):
                 following = prepositional(closed.ON, self.theme())
             elif noun.kind in ("object", "place", "person") and dice.chance(0.07):
                 following = prepositional(closed.OF, self.whole(noun.kind))
@@ -144,7 +144,7 @@ class Describer:
     def theme(self) -> NounPhrase:
         """What a report is on."""
         dice = self.dice
-        if dice.chance(0.75):
+        if dice.chance(0.85):
             return self.power()
         if dice.chance(0.2):
             return city(dice.pick(closed.CITIES))

@@ -15,7 +15,7 @@ from regard.data.embedded.verbs import SAYING, TRANSITIVE
 
 PRESENT_EVENTS = Weighted((27.0, "doing"), (13.0, "acting"), (18.0, "moving"), (5.0, "giving"), (15.0, "being"))
 PAST_EVENTS = Weighted(
-    (28.0, "done"), (25.0, "doing"), (11.0, "acting"), (17.0, "moving"), (5.0, "giving"), (10.0, "being")
+    (40.0, "done"), (25.0, "doing"), (11.0, "acting"), (17.0, "moving"), (5.0, "giving"), (10.0, "being")
 )
 PAST_RATE = 0.6
 NUM_CLAUSES = Weighted((84.0, 1), (10.0, 2), (2.6, 3), (1.4, 4), (1.1, 5), (0.9, 6))

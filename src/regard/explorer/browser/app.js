@@ -86,7 +86,7 @@ export class App {
     this.aside = element("aside", { "aria-label": "Heads" }, this.fields.tap);
     this.root.replaceChildren(
       element("header", {}, element("div", { className: "titles" }, element("h1", { dir: "auto", textContent: title || "Where the model looks" }), introduction ? element("p", { dir: "auto", textContent: introduction }) : null), tools),
-      element("div", { className: "bar" }, this.fields.recording, this.fields.example, this.fields.compare, this.timeline),
+      element("section", { className: "bar", "aria-label": "What is shown" }, this.fields.recording, this.fields.example, this.fields.compare, this.timeline),
       this.failure,
       element("div", { className: "body" }, this.aside, element("main", {}, element("div", { className: "over" }, this.tabs, this.zoomer), this.place, this.details, this.help)),
       this.spoken,

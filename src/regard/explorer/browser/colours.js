@@ -21,11 +21,15 @@ export class Colours {
     return `rgb(${this.ramp[place(fraction)].join(" ")})`;
   }
 
-  // Dark on light, light on dark.
+  // Black or white, whichever is easier to read there: never below 4.5 to 1.
   inkOn(fraction) {
-    const [r, g, b] = this.ramp[place(fraction)];
-    return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#10151c" : "#ffffff";
+    return luminance(this.ramp[place(fraction)]) > 0.179 ? "#000000" : "#ffffff";
   }
+}
+
+function luminance(rgb) {
+  const [r, g, b] = rgb.map((part) => (part <= 10 ? part / 3294 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
 const place = (fraction) => Math.round(Math.min(Math.max(fraction, 0), 1) * 255);

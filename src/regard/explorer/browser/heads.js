@@ -49,7 +49,7 @@ export class HeadsView {
     });
     this.table.replaceChildren(element("caption", { className: "unseen", textContent: "Heads by attention" }), element("thead", {}, head), element("tbody", {}, rows));
     this.work?.stop();
-    this.work = inSlices(this.compute(), () => this.paintAll());
+    this.work = inSlices(this.compute(), () => this.paintAll(), this.compact);
     this.work.done.catch((error) => pane.fail(error));
   }
 
