@@ -51,8 +51,8 @@ def draw_windows(
         page.imshow(shown, extent=extent, interpolation="nearest", aspect="auto")
         for head, window in enumerate(corners):
             places = corner + window * per_pixel
-            stroke = {"edgecolor": colours.outline, "linestyle": _STROKES[head % len(_STROKES)]}
-            page.add_patch(Polygon(places, fill=False, linewidth=1.8, **stroke))
+            stroke = _STROKES[head % len(_STROKES)]
+            page.add_patch(Polygon(places, fill=False, edgecolor=colours.outline, linewidth=1.8, linestyle=stroke))
             page.plot(*places[:2].T, color=colours.outline, linewidth=3.6, solid_capstyle="butt")
             if len(corners) > 1:
                 left, top = places[0]
