@@ -127,25 +127,41 @@ def _tiles(relation: Relation) -> Iterator[_Tile]:
         ]
     for examples, by_head in parts:
         size = max(1, relations._BLOCK_WEIGHTS // max(1, by_head[0][1].heads * relation.num_keys))
-        makers = [(heads, _maker(part, size)) for heads, part in by_head]
+        room = _Room(by_head[0][1], size)
+        makers = [(heads, _maker(part, room)) for heads, part in by_head]
         for start in range(0, relation.num_queries, size):
             stop = min(start + size, relation.num_queries)
             for heads, make in makers:
                 yield _Tile(examples, heads, start, stop, *make(start, stop))
 
 
-def _maker(part: Relation, size: int) -> Callable[[int, int], tuple[Tensor, Tensor, Tensor, Tensor]]:
+class _Room:
+    """Two tiles that all heads write into: fresh memory for each would take longer than the arithmetic."""
+
+    def __init__(self, part: Relation, size: int) -> None:
+        self.size = size
+        self.shape = (2, part.batch, part.heads, size, part.num_keys)
+        self._tiles: Tensor | None = None
+
+    def of(self, like: Tensor, rows: int) -> tuple[Tensor, Tensor]:
+        """For scores and weights of so many rows."""
+        if rows != self.size:
+            scores, weights = like.new_empty(*self.shape[:3], rows, self.shape[4])
+            return scores, weights
+        if self._tiles is None:
+            self._tiles = like.new_empty(self.shape)
+        return self._tiles[0], self._tiles[1]
+
+
+def _maker(part: Relation, room: _Room) -> Callable[[int, int], tuple[Tensor, Tensor, Tensor, Tensor]]:
     """What makes the weights of some rows, their entropy, the largest of them, and room to work in."""
     if not isinstance(part, DotRelation) or part.num_keys == 0:
         return lambda start, stop: _with_entropy(part.rows(start, stop))
     keys = spread(part.keys.float(), part.heads).transpose(-1, -2).contiguous()
     queries = part.queries.float() * part.scale
-    # Two tiles are written again and again: fresh memory for each would take longer than the arithmetic.
-    room = queries.new_empty(2, part.batch, part.heads, size, part.num_keys)
 
     def make(start: int, stop: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        whole = stop - start == size
-        scores, weights = room if whole else room.new_empty(2, *room.shape[1:3], stop - start, room.shape[4])
+        scores, weights = room.of(queries, stop - start)
         torch.matmul(queries[:, :, start:stop], keys, out=scores)
         part.bias_scores(scores, start, stop)
         allow = part.allow.block(start, stop, part.num_queries, part.num_keys, scores.device)
