@@ -47,7 +47,9 @@ class _Recorder:
         address = self.addresses.get(tap)
         if address is not None:
             whole = relation if values is None else with_value_norms(relation, values)
-            self.heard.setdefault(address, []).append(self.store.keep(whole))
+            # Inside a compiled graph nothing is looked at or moved: that would cut the graph, and change its numbers.
+            kept = whole if torch.compiler.is_compiling() else self.store.keep(whole)
+            self.heard.setdefault(address, []).append(kept)
 
     def finish(self) -> None:
         for tap, address in self.addresses.items():
