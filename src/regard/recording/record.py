@@ -47,9 +47,13 @@ class _Recorder:
         address = self.addresses.get(tap)
         if address is not None:
             whole = relation if values is None else with_value_norms(relation, values)
-            # Inside a compiled graph nothing is looked at or moved: that would cut the graph, and change its numbers.
-            kept = whole if torch.compiler.is_compiling() else self.store.keep(whole)
-            self.heard.setdefault(address, []).append(kept)
+            heard = self.heard.setdefault(address, [])
+            if torch.compiler.is_compiling():
+                heard.append(whole)  # to look at it or to move it would cut the graph in two, and so change its numbers
+                return
+            if heard:
+                heard[-1] = self.store.without_keys(heard[-1])
+            heard.append(self.store.keep(whole))
 
     def finish(self) -> None:
         for tap, address in self.addresses.items():
