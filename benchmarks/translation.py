@@ -11,10 +11,8 @@ joeynmt is installed (see `joey.py`), its Transformer of the same sizes is train
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import resource
-import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +20,7 @@ from pathlib import Path
 import joey
 import numpy as np
 import torch
+from in_turn import in_turn
 from torch import Tensor, nn
 from transformers import MarianConfig, MarianMTModel
 
@@ -150,29 +149,6 @@ def decoder(model: nn.Module, kind: str, width: int, max_length: int) -> Callabl
         return [list(found[0].tokens) for found in decode(model, source, config)]  # type: ignore[arg-type]
 
     return marian if kind == "marian" else ours
-
-
-def in_turn(sides: dict[str, Callable[[], int]], seconds: float) -> dict[str, dict[str, float]]:
-    """Runs all sides in turn for about `seconds`; things per second, and our ratio to each peer by rounds."""
-    speeds: dict[str, list[float]] = {name: [] for name in sides}
-    for run in sides.values():
-        run()
-    started, turn = time.perf_counter(), 0
-    while turn < 3 or time.perf_counter() - started < seconds:
-        names = list(sides) if turn % 2 == 0 else list(sides)[::-1]
-        for name in names:
-            gc.collect()
-            begin = time.perf_counter()
-            things = sides[name]()
-            speeds[name].append(things / (time.perf_counter() - begin))
-        turn += 1
-    ratios = {
-        f"ratio_to_{peer}": round(statistics.median(o / p for o, p in zip(speeds["ours"], values, strict=True)), 2)
-        for peer, values in speeds.items()
-        if peer != "ours"
-    }
-    medians = {name: {"per_second": round(statistics.median(values), 1)} for name, values in speeds.items()}
-    return {**medians, **ratios, "rounds": turn}
 
 
 def main() -> None:

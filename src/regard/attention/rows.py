@@ -49,12 +49,19 @@ def weights_of_rows(
     stop, seen = start + queries.shape[2], keys.shape[2]
     scores = _scores(queries, keys)
     if bias is not None:
-        scores = scores + bias_rows(bias, start, stop, num_queries, num_keys)[..., :seen].to(scores.dtype)
+        scores += bias_rows(bias, start, stop, num_queries, num_keys)[..., :seen].to(scores.dtype)
+    if allow.only_causal and num_queries <= num_keys:
+        # Every row has a key, so that -inf can be added: without a backward pass, and only where something is hidden.
+        first = start + num_keys - num_queries
+        hidden = scores.new_full((stop - start, seen - first), -torch.inf).triu_(1)
+        part = scores if first == 0 else scores[..., first:]
+        part += hidden
+        return scores.softmax(dim=-1), None
     mask = allow.block(start, stop, num_queries, num_keys, queries.device)
     if mask is None:
         return scores.softmax(dim=-1), None
     mask = mask[..., :seen]
-    weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1)
+    weights = scores.masked_fill_(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1)
     sure = allow.leaves_all_something(num_queries, num_keys)
     return weights, None if sure else ~mask.any(dim=-1, keepdim=True)
 
