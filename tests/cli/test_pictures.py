@@ -100,7 +100,7 @@ def test_the_picture_goes_into_the_run_without_a_name(
     ("arguments", "code", "said"),
     [
         (["--tap", "encoder.0.atention"], 1, "Did you mean 'encoder.0.attention'?"),
-        (["--out", "a.html"], 2, ".png, .svg, .pdf, .regard"),
+        (["--out", "a.bmp"], 2, ".png, .svg, .pdf, .html, .regard"),
         (["--query", "65000"], 1, "There is no query 65000"),
     ],
 )

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from regard.recipes.run import open_run, read_config
+from regard.recording import film
 from regard.training import RunFolder
 
 from .conftest import TINY, Command
@@ -42,6 +43,16 @@ def test_json_is_one_object(regard: Command) -> None:
 def test_a_model_without_attention_is_not_to_be_looked_at(regard: Command) -> None:
     result = regard("train", "cho", *TINY)
     assert "regard predict runs/cho" in result.out
+
+
+def test_a_film_of_the_training(regard: Command) -> None:
+    assert regard("train", "rnnsearch", *TINY, "--run", "here", "--record-every", 1).code == 0
+    assert [step for step, _ in film("here")] == [0, 1, 2]
+    refused = regard("train", "cho", *TINY, "--run", "there", "--record-every", 1)
+    assert refused.code == 2
+    assert "'cho' model has no attention" in refused.err
+    assert not Path("there").exists()
+    assert "record_every" in regard("train", "--resume", "here", "--record-every", 2).err
 
 
 def test_options_end_up_in_the_config(regard: Command, tsv: Path) -> None:

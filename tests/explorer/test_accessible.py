@@ -1,4 +1,4 @@
-"""axe finds nothing in any view, light and dark, wide and narrow; it is fetched when the tests run, and not kept here."""
+"""axe finds nothing in any view, light and dark, wide and narrow; it is fetched when the tests run and not kept."""
 
 from __future__ import annotations
 

@@ -83,6 +83,11 @@ def test_a_link_asks_again(page, open_page, model):
     again = open_page(page.url)
     again.locator(".pane:visible").nth(1).wait_for()
     assert translations(again) == ["A WHITE CAT", "A WHITE CAT UNIFORM"]
+    # Another link in the same window asks anew, too.
+    again.evaluate("location.hash = '#ask=a red fox'")
+    until(again, "document.querySelector('.facts').textContent.includes('A RED FOX')")
+    assert again.get_by_label("Sentence").input_value() == "a red fox"
+    until(again, "document.querySelectorAll('.pane')[1].hidden")
 
 
 def test_a_model_that_fails_says_why_and_can_be_asked_again(page, model, monkeypatch):

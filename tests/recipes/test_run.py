@@ -169,5 +169,5 @@ def test_a_training_without_attention_cannot_be_filmed(config: RunConfig, tmp_pa
         update={"data": config.data, "training": config.training.model_copy(update={"record_every": 2})}
     )
     folder = RunFolder.create_at(tmp_path / "run", "cho", deaf.model_dump(mode="json"))
-    with pytest.raises(ConfigError, match="nothing to look at"):
+    with pytest.raises(ConfigError, match="has no attention"):
         train(deaf, folder)

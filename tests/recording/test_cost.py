@@ -204,3 +204,23 @@ def test_value_norms_are_recorded() -> None:
         attention(queries, keys, keys)
     shown = recording["attention"]
     torch.testing.assert_close(shown.norm_weighted()[:, 0], shown.weights()[:, 0] * keys.norm(dim=-1)[:, None])
+
+
+def test_steps_of_a_decoder_do_not_keep_every_steps_keys() -> None:
+    """Keys of all steps would take a square of the length; the map is that of all positions at once."""
+    attention = build_mechanism("dot", 11, 11, 11, queries="a", keys="a")
+    words, room = torch.randn(1, 40, 11), torch.zeros(1, 64, 11)
+    with regard.record(attention, budget="1MB") as recording:
+        for step in range(40):
+            room[:, step] = words[:, step]
+            attention(words[:, step : step + 1], room[:, : step + 1], room[:, : step + 1])
+    relation = recording["attention"].relation
+    assert isinstance(relation, DotRelation)
+    assert torch.equal(relation.keys, words[:, None])
+    assert relation.value_norms.shape == (1, 1, 40)
+    store = Store(None)
+    for step in range(1, 41):
+        kept = store.keep(DotRelation(words[:, None, :1], room[:, None, :step], 1.0))
+        before = store.in_memory
+        assert store.without_keys(kept).num_keys == step
+        assert store.in_memory == before - step * 11 * 4

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from core.test_relations import all_forms
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
 
+from core.test_relations import all_forms
 from regard.core.errors import RecordingError
 from regard.core.relations import DenseRelation, DotRelation
 from regard.recording import Recording

@@ -7,6 +7,7 @@ import itertools
 import pytest
 import torch
 
+from core.test_relations import BATCH, HEADS, KEYS, QUERIES, WIDTH, all_forms
 from regard.core import products, relations
 from regard.core.axes import Axis, Boxes, Frames, Grid, Series, Slots, Text, Volume
 from regard.core.errors import RecordingError
@@ -15,8 +16,6 @@ from regard.core.relations import DenseRelation, DotRelation, Relation
 from regard.recording import RecordedMap
 from regard.recording.fused import fits, fused_entropy, fused_pull, fused_squared_distance
 from regard.recording.survey import survey
-
-from core.test_relations import BATCH, HEADS, KEYS, QUERIES, WIDTH, all_forms
 
 BLOCKS = [1 << 18, 2 * KEYS + 1, 1]
 

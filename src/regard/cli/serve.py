@@ -38,7 +38,7 @@ class ServeOptions(Shared):
     """What to show, and where."""
 
     places: tyro.conf.Positional[Annotated[tuple[Path, ...], tyro.conf.arg(metavar="PLACE")]]
-    """Run folders, .regard files, and folders of them; names that end in a number are steps of a training."""
+    """Run folders, .regard files, and folders of them; files such as step-100.regard are steps of a training."""
 
     port: int = 8721
     """The port; 0 takes any that is free."""
@@ -100,7 +100,7 @@ def steps(folder: Path) -> list[Served]:
     """The recordings of a folder in the order of their steps, then of their names."""
     listed = []
     for path in folder.rglob("*.regard"):
-        number = re.search(r"(\d+)$", path.stem)
+        number = re.fullmatch(r"step-(\d+)", path.stem)
         step = int(number[1]) if number else None
         listed.append(Served(path.resolve(), path.relative_to(folder).as_posix(), step))
     return sorted(listed, key=lambda one: (one.step is None, one.step or 0, one.name))

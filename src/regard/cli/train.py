@@ -47,6 +47,9 @@ class TrainOptions(Shared):
     attention: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """The attention mechanism, a name of `regard list mechanisms`: short for --model.attention."""
 
+    record_every: Annotated[int | None, tyro.conf.arg(metavar="STEPS")] = None
+    """Keep a recording of a few examples every so many steps: short for --training.record-every."""
+
 
 def run(argv: list[str]) -> int:
     if "WORLD_SIZE" in os.environ or "ACCELERATE_MIXED_PRECISION" in os.environ:
@@ -76,6 +79,8 @@ def run(argv: list[str]) -> int:
 
 def _new(argv: list[str]) -> tuple[TrainOptions, RunConfig, None]:
     options, recipe, values = parse_recipe(TrainOptions, argv, prog="train", description=DESCRIPTION)
+    if options.record_every is not None:
+        values["training"]["record_every"] = options.record_every
     return options, chosen_config(recipe, values, options.attention), None
 
 
@@ -94,7 +99,7 @@ def _resumed(argv: list[str]) -> tuple[TrainOptions, RunConfig, RunFolder] | Non
     options, sections = parse(TrainOptions, rest, prog=prog, description=DESCRIPTION, sections={"": config})
     wanted = changed(config, sections[""])
     refused = [name for name in differences(config, wanted) if name not in EXTENDABLE]
-    refused += ["run"] * (options.run is not None) + ["attention"] * (options.attention is not None)
+    refused += [name for name in ("run", "attention", "record_every") if getattr(options, name) is not None]
     if refused:
         raise ConfigError(
             f"A run is resumed as it was begun; --{', --'.join(refused)} cannot be given with --resume. Only "

@@ -34,7 +34,7 @@ def draw_verdict(verdict: Verdict, *, title: str | None = None, dark: bool = Fal
         ("Put in, most attended first", "insertion", chance[:, ::-1]),
     )
     with styled([heading, note]):
-        width = 2 * (_AXIS_SPACE + _PANEL[0]) + _GAP - _AXIS_SPACE
+        width = 2 * (_AXIS_SPACE + _PANEL[0]) + _GAP - _AXIS_SPACE + 0.15
         below = wrapped(note, NAME_SIZE, width, lines=4)
         legend_top = _TITLE_SPACE + _PANEL[1] + _AXIS_SPACE
         height = legend_top + _LEGEND_SPACE + text_size(below, NAME_SIZE)[1]

@@ -128,10 +128,10 @@ def _side_by_side(
 
 
 def _turned_round(test: TokenizedCorpus, count: int, shortest: int = 8, longest: int = 16) -> list[int]:
-    """Sentences of a good length for a picture whose gold alignment crosses itself most."""
-    fitting = [index for index in range(len(test)) if shortest <= test.lengths[index].max() <= longest]
-    crossings = {index: _num_crossings(test.alignment(index)) for index in fitting or range(len(test))}
-    return sorted(crossings, key=lambda index: (-crossings[index], index))[:count]
+    """Sentences whose gold alignment crosses itself most, those of a good length for a picture first."""
+    fits = {index: shortest <= test.lengths[index].max() <= longest for index in range(len(test))}
+    crossings = {index: _num_crossings(test.alignment(index)) for index in fits}
+    return sorted(fits, key=lambda index: (not fits[index], -crossings[index], index))[:count]
 
 
 def _num_crossings(alignment: Alignment) -> int:

@@ -187,7 +187,10 @@ def prepare(
     config.training.check()
     schedules[config.training.schedule]
     optimizers[config.training.optimizer]
-    return kind.prepare(config, resume=resume, corpus=corpus, progress=progress)
+    prepared = kind.prepare(config, resume=resume, corpus=corpus, progress=progress)
+    if config.training.record_every is not None and not prepared.has_attention:
+        raise ConfigError(f"record_every asks for recordings, but a {config.model.kind!r} model has no attention.")
+    return prepared
 
 
 def train(

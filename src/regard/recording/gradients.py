@@ -8,6 +8,7 @@ for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from regard.core.grouped import GroupedRelation
 from regard.core.relations import Relation, spread
 from regard.core.tap import Tap, listening
 from regard.core.tap import taps as taps_of
+from regard.recording.foreign import reaching_foreign, taps_by_address
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,11 +118,16 @@ def gradient_weighted(
         raise RecordingError(
             "Relevance is taken of a model in `eval()`: with dropout the context is not that of the map."
         )
-    known = taps_of(model)
+    own, foreign = taps_of(model), taps_by_address(model)
+    known = {**own, **foreign}
     if not known:
-        raise RecordingError(f"{type(model).__name__} has no taps of Regard, so no relevance can be taken of it.")
+        raise RecordingError(
+            f"{type(model).__name__} has no attention that Regard knows, so no relevance can be taken."
+        )
     witness = _Witness({tap: address for address, tap in known.items()})
-    with torch.inference_mode(False), torch.enable_grad(), listening(witness):
+    with torch.inference_mode(False), torch.enable_grad(), listening(witness), ExitStack() as stack:
+        if foreign:
+            stack.enter_context(reaching_foreign(model))
         said = target(call())
     if said.numel() != 1 or not said.requires_grad:
         raise RecordingError(

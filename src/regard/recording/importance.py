@@ -24,6 +24,7 @@ from regard.core.tap import taps as taps_of
 from regard.core.task import Loss
 from regard.recording.edit import edit
 from regard.recording.edits import mute
+from regard.recording.foreign import taps_by_address
 from regard.recording.record import record
 
 Measure = Callable[[nn.Module, Any], Loss | Tensor | float]
@@ -99,9 +100,10 @@ def importance(
     else:
         model, measure = subject.model, loss or subject.loss
         batches = subject.batches() if batches is None else batches
-    addresses = [address for address in taps_of(model) if fnmatch.fnmatchcase(address, taps)]
+    there = {**taps_of(model), **taps_by_address(model)}
+    addresses = [address for address in there if fnmatch.fnmatchcase(address, taps)]
     if not addresses:
-        known = ", ".join(taps_of(model)) or "none: it has no attention that Regard knows"
+        known = ", ".join(there) or "none: it has no attention that Regard knows"
         raise RecordingError(f"No tap of {type(model).__name__} matches {taps!r}. Its taps: {known}.")
     training = [part for part in model.modules() if part.training]
     try:

@@ -47,7 +47,10 @@ class _Recorder:
         address = self.addresses.get(tap)
         if address is not None:
             whole = relation if values is None else with_value_norms(relation, values)
-            self.heard.setdefault(address, []).append(self.store.keep(whole))
+            heard = self.heard.setdefault(address, [])
+            if heard:
+                heard[-1] = self.store.without_keys(heard[-1])
+            heard.append(self.store.keep(whole))
 
     def finish(self) -> None:
         for tap, address in self.addresses.items():

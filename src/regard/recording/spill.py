@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from regard.core.errors import RecordingError
-from regard.core.relations import FORMS, Relation
+from regard.core.relations import FORMS, DotRelation, Relation
 from regard.recording.cost import readable
 
 
@@ -40,6 +41,14 @@ class Store:
         else:
             kept = {name: self._spill(tensor) for name, tensor in tensors.items()}
         return FORMS[relation.form].restore(kept, relation.fields())
+
+    def without_keys(self, step: Relation) -> Relation:
+        """A step that another one has followed, whose keys include this one's: these are let go, their number stays."""
+        if type(step) is not DotRelation:
+            return step
+        self.in_memory = max(0, self.in_memory - step.keys.nbytes)
+        # One number that stands for all: a shape without memory.
+        return replace(step, keys=step.keys.new_zeros(()).expand(step.keys.shape), value_norms=None)
 
     def _spill(self, tensor: Tensor) -> Tensor:
         folder = Path(tempfile.gettempdir())

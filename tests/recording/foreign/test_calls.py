@@ -31,7 +31,7 @@ class Attention(nn.Module):
         return F.scaled_dot_product_attention(*self.split(inputs), is_causal=True).transpose(1, 2).flatten(2)
 
 
-class ByHand(Attention):
+class AttentionByHand(Attention):
     """The same written out."""
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -42,7 +42,7 @@ class ByHand(Attention):
         return (weights @ values).transpose(1, 2).flatten(2)
 
 
-class ByEinsum(ByHand):
+class ByEinsum(AttentionByHand):
     """With letters, heads and examples on one axis, and a sink that is cut off."""
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -85,7 +85,7 @@ def recorded(model: nn.Module | Callable[[Tensor], Tensor], given: Tensor) -> Re
 
 
 def test_three_ways_to_write_the_same() -> None:
-    fused, by_hand = Attention(), ByHand()
+    fused, by_hand = Attention(), AttentionByHand()
     by_hand.load_state_dict(fused.state_dict())
     given = inputs()
     one = recorded(Stack(fused).eval(), given)["layers.0"]
@@ -101,7 +101,7 @@ def test_three_ways_to_write_the_same() -> None:
 
 
 def test_written_out_weights_are_those_before_dropout() -> None:
-    model = Stack(ByHand()).train()
+    model = Stack(AttentionByHand()).train()
     with regard.record(model) as recording:
         model(inputs())
     torch.testing.assert_close(recording["layers.0"].weights().sum(-1), torch.ones(3, 2, 7))
@@ -176,7 +176,7 @@ def test_a_model_without_attention() -> None:
 
 
 def test_models_beside_each_other_and_one_inside_another() -> None:
-    model, other = Stack(Attention(), ByHand()).eval(), Stack(Attention()).eval()
+    model, other = Stack(Attention(), AttentionByHand()).eval(), Stack(Attention()).eval()
     given = inputs()
     with regard.record(model) as outer:
         with regard.record(model, taps="layers.1") as inner, regard.record(other) as second:
@@ -207,7 +207,7 @@ def test_models_of_ours_and_of_others_in_one() -> None:
 
 
 def test_every_thread_hears_itself() -> None:
-    model = Stack(Attention(), ByHand()).eval()
+    model = Stack(Attention(), AttentionByHand()).eval()
     found: dict[int, Recording] = {}
     plain = {size: inputs(batch=size) for size in range(2, 8)}
     ready = threading.Barrier(len(plain))
@@ -269,7 +269,7 @@ def test_tensors_that_are_written_into_later_are_copied_or_refused() -> None:
 
 
 def test_a_recording_of_a_foreign_model_is_saved_and_read(tmp_path: object) -> None:
-    recording = recorded(Stack(Attention(), ByHand()).eval(), inputs())
+    recording = recorded(Stack(Attention(), AttentionByHand()).eval(), inputs())
     again = Recording.load(recording.save(f"{tmp_path}/foreign.regard"))
     for address in recording:
         assert torch.equal(again[address].weights(), recording[address].weights())

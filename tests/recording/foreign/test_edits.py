@@ -13,7 +13,7 @@ import regard
 from regard import edits
 from regard.core.errors import EditError
 
-from .test_calls import Attention, ByEinsum, ByHand, LinearAttention, Stack, inputs
+from .test_calls import Attention, AttentionByHand, ByEinsum, LinearAttention, Stack, inputs
 
 LENGTH, HEADS, WIDTH = 7, 2, 10
 
@@ -28,7 +28,7 @@ def maps_of(layer: nn.Module, given: Tensor) -> Tensor:
     return recording["attention"].weights()
 
 
-@pytest.mark.parametrize("kind", [Attention, ByHand])
+@pytest.mark.parametrize("kind", [Attention, AttentionByHand])
 def test_each_edit_beside_the_same_done_by_hand(kind: type[Attention]) -> None:
     layer, given = kind().eval(), inputs()
     weights = maps_of(layer, given)
@@ -56,7 +56,7 @@ def test_each_edit_beside_the_same_done_by_hand(kind: type[Attention]) -> None:
 
 
 def test_recordings_outside_and_inside_of_edits_hear_what_was_edited() -> None:
-    model, given = Stack(Attention(), ByHand()).eval(), inputs()
+    model, given = Stack(Attention(), AttentionByHand()).eval(), inputs()
     with (
         regard.record(model) as outside,
         regard.edit(model, {"layers.0": edits.mute(0)}),

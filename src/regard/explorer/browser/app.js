@@ -229,10 +229,13 @@ export class App {
   restore(value) {
     this.restored = true;
     this.hovered = null;
-    const whole = new State(value).value;
-    this.state.value = { ...whole };
+    const before = this.state.value;
+    this.state.value = new State(value).value;
     this.theme();
-    this.load();
+    const { ask, edits, model } = this.state.value;
+    const asked = ask !== before.ask || edits !== before.edits || model !== before.model;
+    if (this.live && asked && ask !== null) this.live.restore();
+    else this.load();
   }
 
   hover(chosen) {

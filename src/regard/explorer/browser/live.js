@@ -55,6 +55,16 @@ export class Live {
     return this.asks && (this.app.state.value.ask !== null || !this.app.entries.length);
   }
 
+  // Another link: asks what it was asked.
+  restore() {
+    const { ask, edits, model } = this.app.state.value;
+    this.chooser.value = Math.min(model, this.models.length - 1);
+    this.text.value = ask;
+    this.edits = parsed(edits);
+    this.choose(false);
+    return this.ask();
+  }
+
   choose(ask = true) {
     if (ask) {
       this.app.state.change({ model: Number(this.chooser.value) });

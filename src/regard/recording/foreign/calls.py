@@ -25,6 +25,8 @@ class Attention:
     """Laid out as the relation's keys, with their graph; None where the call does not hand them over."""
     put: Callable[[Tensor, Relation, Any], Any] | None = None
     """What to return for another context (batch, heads, queries, width), given what `run` has returned."""
+    context: Callable[[Any], Tensor] | None = None
+    """The context in what `run` has returned, laid out as the relation's queries, where it is there."""
     reweigh: Callable[[Tensor], Any] | None = None
     """What to return for other weights, where the call has nothing but weights."""
     dropout_rate: float = 0.0

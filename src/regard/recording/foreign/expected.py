@@ -7,8 +7,10 @@ product or another attention function, the innermost of such a nest; or methods 
 from __future__ import annotations
 
 import dis
+import functools
 from collections.abc import Mapping
 from types import FunctionType
+from typing import Any
 
 from torch import nn
 
@@ -27,21 +29,23 @@ def layers(model: nn.Module) -> dict[nn.Module, str]:
 def expected(model: nn.Module) -> dict[str, nn.Module]:
     """The layers that are attention but have no tap of ours, in the order of the modules."""
     ours = tapped(model)
-    found = {}
-    for path, module in model.named_modules():
-        if module in ours:
-            continue
-        inside = (child for child in module.modules() if child is not module)
-        if (_looks_like(module) and not any(_looks_like(child) for child in inside)) or (
-            not isinstance(module, nn.MultiheadAttention) and _HEARD & _words(module)
-        ):
-            found[path] = module
-    return found
+    others = {path: module for path, module in model.named_modules() if module not in ours}
+    alike = {path for path, module in others.items() if _looks_like(module)}
+    around = {path[:end] for path in alike for end, letter in enumerate(path) if letter == "."}
+    around |= {""} if alike - {""} else set()
+    return {
+        path: module
+        for path, module in others.items()
+        if (path in alike and path not in around)
+        or (not isinstance(module, nn.MultiheadAttention) and _HEARD & _words(type(module)))  # type: ignore[arg-type]
+    }
 
 
 def tapped(model: nn.Module) -> set[nn.Module]:
     """Modules of ours: what has a tap of its own or inside, with all that is inside the former."""
     ours: set[nn.Module] = set()
+    if not any(isinstance(module, Tap) for module in model.modules()):
+        return ours
     for module in model.modules():
         if any(isinstance(child, Tap) for child in module.children()):
             ours.update(module.modules())
@@ -70,12 +74,13 @@ def _looks_like(module: nn.Module) -> bool:
         return True
     name = type(module).__name__.lower()
     named = any(part in name for part in _NAMES)
-    return named and any(part in word.lower() for word in _words(module) for part in _SPEAKS_OF)
+    return named and any(part in word.lower() for word in _words(type(module)) for part in _SPEAKS_OF)  # type: ignore[arg-type]
 
 
-def _words(module: nn.Module) -> set[str]:
-    """Names that a module's `forward` uses, and those of the methods of its own that it calls."""
-    kind, words, ahead = type(module), set[str](), ["forward"]
+@functools.lru_cache(maxsize=4096)
+def _words(kind: Any) -> frozenset[str]:
+    """Names that the `forward` of a module uses, and those of the methods of its own that it calls."""
+    words, ahead = set[str](), ["forward"]
     while ahead:
         method = getattr(kind, ahead.pop(), None)
         if isinstance(method, FunctionType):
@@ -84,4 +89,4 @@ def _words(module: nn.Module) -> set[str]:
             ahead += new
             if any(step.opname == "BINARY_OP" and step.argrepr == "@" for step in dis.get_instructions(method)):
                 words.add("@")
-    return words
+    return frozenset(words)

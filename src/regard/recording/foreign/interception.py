@@ -76,11 +76,12 @@ class Interception(TorchFunctionMode):
         self.closed += 1
         try:
             result = call.run()
-            found = [(hand, tap) for hand in hands.get() for tap in hand.taps() if tap.edited]
+            running_taps = [(hand, tap) for hand in hands.get() for tap in hand.taps()]
+            found = [(hand, tap) for hand, tap in running_taps if tap.edited]
             if not found:
                 for ear in ears.get():
                     ear.hear(lambda: call.relation(result), inside=call.inside)
-                return result
+                return _witnessed(call, running_taps, result) if running_taps else result
             layers = running(found[0][0].paths)
             changed, result = _changed(call, [tap for _, tap in found], layers, result)
             for ear in ears.get():
@@ -102,6 +103,21 @@ def _changed(call: Attention, taps: list[Tap], layers: list[Running], returned: 
             return changed, edited(call, original, changed, returned)
         except (EditError, RecordingError) as error:
             raise EditError(f"{layers[-1].path or 'The attention'} cannot be edited: {error}") from error
+
+
+def _witnessed(call: Attention, taps: list[tuple[Hand, Tap]], returned: Any) -> Any:
+    """The same result, after whoever listens at taps has been given the tensors that it was made of and goes on in."""
+    open_taps = {tap: hand for hand, tap in taps if tap.open}
+    if not open_taps:
+        return returned
+    with torch._C.DisableTorchFunction():
+        context = None if call.context is None else call.context(returned)
+        for tap, hand in open_taps.items():
+            with torch.no_grad():
+                relation, _ = on_the_grid(call.relation(returned), running(hand.paths))
+            values = None if context is None or call.values is None else call.values()
+            tap.emit(lambda told=relation: told, values, context)  # type: ignore[misc]
+        return returned if context is None or call.put is None else call.put(context, relation, returned)
 
 
 def _innermost_heads() -> Any:

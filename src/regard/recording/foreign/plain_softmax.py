@@ -111,6 +111,7 @@ def multiplied(
         lambda _: relation,
         values=lambda: values.reshape(relation.batch, relation.heads, *values.shape[-2:]),
         put=lambda context, _, returned: context.reshape(returned.shape),
+        context=lambda returned: returned.reshape(relation.batch, relation.heads, *returned.shape[-2:]),
     )
 
 

@@ -51,6 +51,7 @@ def call(run: Callable[[], Any], *args: Any, **kwargs: Any) -> Attention:
         lambda _: scaled_dot_product(*args, **kwargs),
         values=lambda: _with_axes(value),
         put=lambda context, *_: context.reshape(*query.shape[:-1], context.shape[-1]),
+        context=_with_axes,
         dropout_rate=dropout_rate,
     )
 

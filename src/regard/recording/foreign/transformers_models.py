@@ -68,7 +68,14 @@ def _met(function: Callable[..., Any], name: str | None, mode: Callable[[], Any]
 
         rate = kwargs.get("dropout") or 0.0
         return meeting.meet(
-            Attention(run, read, values=lambda: value[:, :, : key.shape[2]], put=put, dropout_rate=rate)
+            Attention(
+                run,
+                read,
+                values=lambda: value[:, :, : key.shape[2]],
+                put=put,
+                context=lambda returned: returned[0].transpose(1, 2),
+                dropout_rate=rate,
+            )
         )
 
     return call
