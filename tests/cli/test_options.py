@@ -18,8 +18,11 @@ SNAPSHOT = Path(__file__).with_name("options.txt")
 
 
 def _options(help_text: str) -> list[str]:
-    """The options that a help text offers; what comes behind them is their metavar and description."""
-    offered = re.findall(r"^│ +((?:-h, )?--[^│]*)", help_text, flags=re.MULTILINE)
+    """The options that a help text offers; what comes behind them is their metavar and description.
+
+    A long text stands in two columns; descriptions are further from the edge than options.
+    """
+    offered = re.findall(r"│ ((?:-h, )?--[^│]*)", help_text)
     return sorted({name for line in offered for name in re.findall(r"(?<![\w-])--[a-z][\w.-]*", line.split("  ")[0])})
 
 

@@ -11,6 +11,7 @@ from regard.core.masks import (
     allow_causal,
     allow_lengths,
     allow_padding,
+    allow_present,
     allow_window,
     as_allow,
     draw,
@@ -146,3 +147,25 @@ def test_drawing() -> None:
     assert draw(torch.tensor([True, False])) == "■·"
     lines = draw(torch.ones(30, 30, dtype=torch.bool), limit=4).splitlines()
     assert lines == ["■■■■…"] * 4 + ["…"]
+
+
+def test_no_padding_is_no_condition() -> None:
+    present = torch.ones(2, 5, dtype=torch.bool)
+    assert allow_present(present).everything
+    present[1, 3] = False
+    assert torch.equal(allow_present(present).keys, present)
+
+
+@pytest.mark.parametrize("allow", [Allow(), allow_causal(), allow_window(0), allow_window(2) & allow_causal()])
+@pytest.mark.parametrize(("queries", "keys"), [(3, 3), (3, 7), (1, 5), (7, 3)])
+def test_who_is_sure_to_have_a_key_has_one(allow: Allow, queries: int, keys: int) -> None:
+    sure = allow.leaves_all_something(queries, keys)
+    assert sure == (queries <= keys)
+    mask = allow.matrix(queries, keys)
+    assert not sure or mask is None or mask.any(dim=-1).all()
+
+
+def test_nobody_is_sure_of_a_key_under_padding_or_pairs() -> None:
+    some = torch.ones(1, 5, dtype=torch.bool)
+    assert not allow_padding(some).leaves_all_something(3, 5)
+    assert not Allow(pairs=some.expand(3, 5)).leaves_all_something(3, 5)

@@ -40,7 +40,7 @@ def rnnsearch() -> TranslationRunConfig:
     model = RNNSearchConfig(
         width=160, embedding_width=96, alignment_width=96, dropout_rate=0.0, initial_dropout_rate=0.8
     )
-    return _embedded("rnnsearch", model, learning_rate=4e-3, warmup_steps=100, bleu=90.0)
+    return _embedded("rnnsearch", model, learning_rate=4e-3, warmup_steps=100, bleu=90.0, aer=0.15)
 
 
 @recipes.register("cho")

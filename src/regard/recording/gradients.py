@@ -121,9 +121,7 @@ def gradient_weighted(
     own, foreign = taps_of(model), taps_by_address(model)
     known = {**own, **foreign}
     if not known:
-        raise RecordingError(
-            f"{type(model).__name__} has no attention that Regard knows, so no relevance can be taken."
-        )
+        raise RecordingError(f"{type(model).__name__} has no taps and no attention that Regard knows, so no relevance.")
     witness = _Witness({tap: address for address, tap in known.items()})
     with torch.inference_mode(False), torch.enable_grad(), listening(witness), ExitStack() as stack:
         if foreign:

@@ -48,6 +48,9 @@ class _Recorder:
         if address is not None:
             whole = relation if values is None else with_value_norms(relation, values)
             heard = self.heard.setdefault(address, [])
+            if torch.compiler.is_compiling():
+                heard.append(whole)  # to look at it or to move it would cut the graph in two, and so change its numbers
+                return
             if heard:
                 heard[-1] = self.store.without_keys(heard[-1])
             heard.append(self.store.keep(whole))

@@ -44,7 +44,7 @@ def test_relevance_of_written_out_attention_is_that_of_fused() -> None:
         found = relevance(model, lambda: model(given), lambda output: output[1, -1, 0])
         return found.onto(example=1, rows=-1).weights
 
-    with pytest.raises(RecordingError, match="has no attention that Regard knows"):
+    with pytest.raises(RecordingError, match="has no taps and no attention that Regard knows"):
         landed(nn.Sequential(nn.Linear(10, 10)).eval())
     torch.testing.assert_close(landed(by_hand), landed(fused), atol=1e-5, rtol=1e-4)
 

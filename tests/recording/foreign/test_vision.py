@@ -194,3 +194,16 @@ def test_a_hybrid_says_where_its_features_lie() -> None:
     assert recording.roles == {"attention": ("image", "image"), "encoder_attn": ("queries", "image")}
     assert recording.axes == {"image": [Grid(5, 7, 20, 28)] * 2}
     assert recording["encoder_attn"].weights(example=1, head=0).shape == (3, 35)
+
+
+def test_positions_whose_order_is_not_known_are_no_grid() -> None:
+    """YOLOS has its detection tokens behind the patches; a grid would put every patch in the wrong place."""
+    T = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 22, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 37}
+    model = T.YolosModel(T.YolosConfig(image_size=[14, 21], patch_size=7, num_detection_tokens=5, **sizes)).eval()
+    with torch.no_grad(), regard.record(model) as recording:
+        model(pixel_values=torch.randn(2, 3, 14, 21))
+    (address,) = recording.addresses
+    assert recording[address].shape == (2, 2, 12, 12)
+    assert recording.roles[address] == ("tokens", "tokens")
+    assert not recording.axes

@@ -29,13 +29,14 @@ from regard.core.errors import ConfigError
 from regard.explorer import write_page
 from regard.plots import draw_overlay, draw_scan_path, save
 from regard.plots.overlay import picture_of
+from regard.plots.windows import draw_windows
 from regard.recipes.checkpoints import PretrainedClassifier
 from regard.recipes.classifying import ClassificationRun, PictureLook
 from regard.recording import Recording
 from regard.tasks.classification import occlusion
 
-SCAN_PATH = "scan_path"
-"""The view of glimpses, which only models that choose them have."""
+DRAWN = ("scan_path", "windows")
+"""Views that only models have which choose glimpses or cut out windows, by what such an output is called."""
 
 Opened = ClassificationRun | PretrainedClassifier
 
@@ -51,7 +52,7 @@ examples:
   regard look RUN cat.jpg --tap encoder.3.attention --query 3,4 --out cat.svg
   regard look RUN cat.jpg --tap "encoder.*" --out heads.png
   regard look RUN cat.jpg --view distance     (or heads, layers, entropy, positions, ...)
-  regard look RUN digit.png --view scan_path  (of a run of ram-mnist)
+  regard look RUN digit.png --view scan_path  (of glimpses; windows of a spatial transformer)
   regard look RUN cat.jpg --out cat.html
   regard look RUN cat.jpg --out cat.regard
   regard look downloads/resnet50.pth cat.jpg"""
@@ -71,7 +72,7 @@ class LookOptions(Viewing):
 def run(argv: list[str]) -> int:
     options, place = parse_place(LookOptions, argv, prog="look", description=DESCRIPTION)
     check_endings(options, ENDINGS)
-    check_view(options.view, "positions", SCAN_PATH)
+    check_view(options.view, "positions", *DRAWN)
     opened = open_classifier(place, options.weights)
     look = opened.look(options.picture)
     if options.tap is not None and not is_pattern(options.tap):
@@ -111,8 +112,9 @@ def _write(opened: Opened, look: PictureLook, path: Path, options: LookOptions) 
 def _draw(opened: Opened, look: PictureLook, options: LookOptions) -> Figure:
     if options.view == "positions":
         return positions_figure(opened, dark=options.dark)
-    if options.view == SCAN_PATH:
-        return _scan_path(look, options)
+    usual = options.view or options.tap or options.query
+    if options.view in DRAWN or (usual is None and "windows" in look.recording.outputs):
+        return _drawn(look, options.view or "windows", options)
     tap = options.tap if options.tap and not is_pattern(options.tap) else default_tap(look.recording)
     view = options.view or _usual_view(look.recording, tap, options)
     if view != "overlay" or options.query is not None:
@@ -123,13 +125,17 @@ def _draw(opened: Opened, look: PictureLook, options: LookOptions) -> Figure:
     return draw_overlay(look.recording, tap, query=query, title=title, dark=options.dark)
 
 
-def _scan_path(look: PictureLook, options: LookOptions) -> Figure:
-    path = look.recording.outputs.get(SCAN_PATH)
-    if path is None:
-        raise ConfigError("This model sees the whole picture at once, so there is no scan path; leave --view out.")
-    name = look.prediction.names[0]
-    picture = picture_of(look.recording, 0)
-    return draw_scan_path(picture, np.array(path[0]), title=f"{name}, after {len(path[0])} glimpses", dark=options.dark)
+def _drawn(look: PictureLook, view: str, options: LookOptions) -> Figure:
+    """What the model itself says of where it looked, on the picture."""
+    places = look.recording.outputs.get(view)
+    if places is None:
+        raise ConfigError(
+            f"This model has no {view.replace('_', ' ')}: it sees the whole picture at once. Leave --view out."
+        )
+    name, probability = look.prediction.names[0], look.prediction.probabilities[0]
+    picture, title = picture_of(look.recording, 0), f"{name} ({100 * probability:.0f} %)"
+    draw_on = draw_scan_path if view == "scan_path" else draw_windows
+    return draw_on(picture, np.array(places[0]), title=title, dark=options.dark)
 
 
 def _usual_view(recording: Recording, tap: str, options: LookOptions) -> str:

@@ -18,7 +18,9 @@ from regard.data.embedded.verbs import BEGIN, DATIVE, INTRANSITIVE, MOVEMENT, TR
 NEGATION_RATE = 0.17
 PRESENT_NEGATIONS = Weighted((5.0, closed.NOT), (1.5, closed.NEVER), (1.5, closed.NO_LONGER))
 PAST_NEGATIONS = Weighted((5.0, closed.NOT), (1.5, closed.NEVER))
-DONE_TO = Weighted((15.0, "document"), (2.0, "event"), (1.5, "person"), (1.0, "animal"), (3.0, "object"), (2.0, "place"))
+DONE_TO = Weighted(
+    (15.0, "document"), (2.0, "event"), (1.5, "person"), (1.0, "animal"), (3.0, "object"), (2.0, "place")
+)
 BEING = Weighted((4.0, "person"), (1.5, "animal"), (4.0, "object"), (2.5, "place"), (2.0, "document"), (1.0, "event"))
 WHEREABOUTS = Weighted(
     (6.0, (closed.IN, "inside")),

@@ -15,8 +15,6 @@ from torch import Tensor, nn
 from regard.core.axes import Grid
 from regard.core.relations import Relation
 
-# More places than these beside the grid are no class token and registers.
-_MOST_EXTRAS = 16
 _CROSS = ("cross", "encoder_attn", "encdec", "multihead_attn", "encoder_decoder")
 _NO_PICTURE = ("text", "language", "decoder")
 
@@ -41,12 +39,14 @@ class Picture:
         return Grid(rows, columns, round(height), round(width), extras)
 
     def positions(self, count: int, names: tuple[str, ...]) -> Grid | None:
-        """The grid with its extras, if so many positions can be that."""
+        """The grid with its extras, if so many positions can be that and all that is beside the grid has a name.
+
+        Tokens of another kind may stand behind the patches (the detection tokens of YOLOS), so these are not guessed.
+        """
         extras = count - self.rows * self.columns
-        if not 0 <= extras <= _MOST_EXTRAS:
+        if extras not in (0, len(names)):
             return None
-        known = names if len(names) == extras else tuple(f"extra {number}" for number in range(1, extras + 1))
-        return self.grid(self.rows, self.columns, known)
+        return self.grid(self.rows, self.columns, names if extras else ())
 
 
 def seen(picture: Picture | None, pixels: Tensor, features: Tensor) -> Picture | None:
@@ -61,7 +61,7 @@ def names_of_extras(model: nn.Module) -> tuple[str, ...]:
     """Class token, distillation token and registers, in this order, where the model has such parameters."""
     names: list[str] = []
     for parts, name in ((("cls_token", "class_token", "class_embedding"), "class"), (("dist",), "distillation")):
-        if any(part in path for path, tensor in _tokens(model) for part in parts):
+        if any(part in path.split(".")[-1] for path, _ in _tokens(model) for part in parts):
             names.append(name)
     for path, tensor in _tokens(model):
         if "reg" in path.split(".")[-1]:
