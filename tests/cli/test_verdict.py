@@ -21,9 +21,7 @@ def cat(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", ["rnnsearch", "transformer"])
 def test_a_sentence(regard: Command, trained: dict[str, Path], tmp_path: Path, name: str) -> None:
     drawn = tmp_path / "verdict.svg"
-    result = regard(
-        "verdict", trained[name], "The cat sleeps .", "--json", "--orders", 9, "--out", drawn, "--out", "v.png"
-    )
+    result = regard("verdict", trained[name], "The cat sleeps .", "--json", "--orders", 9, "--out", drawn, "v.png")
     assert result.code == 0, result.err
     found = result.json
     assert len(found["positions"]) == 4
@@ -34,7 +32,8 @@ def test_a_sentence(regard: Command, trained: dict[str, Path], tmp_path: Path, n
         assert curves["deletion"][0] == pytest.approx(curves["insertion"][-1]), "the whole input"
     assert 0 < found["deletion_p"] <= 1
     assert "random orders" in drawn.read_text(encoding="utf-8")
-    assert Image.open("v.png").size[0] > 500
+    with Image.open("v.png") as second:
+        assert second.size[0] > 500
 
 
 def test_a_picture(regard: Command, trained: dict[str, Path], cat: Path) -> None:

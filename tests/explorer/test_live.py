@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from regard.core.errors import DataError
 
@@ -86,7 +87,7 @@ def test_a_link_asks_again(page, open_page, model):
     # Another link in the same window asks anew, too.
     again.evaluate("location.hash = '#ask=a red fox'")
     until(again, "document.querySelector('.facts').textContent.includes('A RED FOX')")
-    assert again.get_by_label("Sentence").input_value() == "a red fox"
+    expect(again.get_by_label("Sentence")).to_have_value("a red fox")
     until(again, "document.querySelectorAll('.pane')[1].hidden")
 
 

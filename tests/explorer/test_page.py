@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from playwright.sync_api import expect
 
 from regard.core.axes import Text
 from regard.core.errors import ConfigError
@@ -125,12 +126,12 @@ def test_damaged_files_are_refused_with_a_sentence(open_site, open_page, tmp_pat
         "no json": with_header(b"{" * len(header)),
         "no recording": with_header(b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'),
         "another version": whole.replace(b'\\"version\\": 1', b'\\"version\\": 7', 1),
-        "lying shape": whole.replace(b'"shape":[1,1,', b'"shape":[1,9,', 1),
-        "unknown type": whole.replace(b'"dtype":"F32"', b'"dtype":"F99"', 1),
+        "lying shape": whole.replace(b'"shape": [1, 1,', b'"shape": [1, 9,', 1),
+        "unknown type": whole.replace(b'"dtype": "F32"', b'"dtype": "F99"', 1),
         "unknown form": whole.replace(b'\\"dense\\"', b'\\"dance\\"', 1),
-        "other lengths": whole.replace(b'\\"the\\", ', b'\\"x\\", \\"y\\", \\"z\\", \\"t\\", ', 1)[:0] or whole[:20],
     }
     for name, file in broken.items():
+        assert file != whole, name
         said = page.evaluate(REFUSAL, [list(file)])
         assert said.startswith("DamagedRecording: "), (name, said)
         assert said.endswith("."), (name, said)
@@ -191,6 +192,7 @@ def test_the_browser_restores_what_was_rounded(tmp_path, open_page, open_site, m
     assert "rounded" in page.locator(".facts").first.text_content()
     page.locator("summary", has_text="table").click()
     rows = page.locator("details .numbers tbody tr")
+    rows.nth(2).wait_for()
     found = [[float(t) for t in row.locator("td").all_text_contents()] for row in rows.all()[:3]]
     np.testing.assert_allclose(found, recording["a"].weights(example=0, head=3)[:3], atol=0.05)
 
@@ -216,7 +218,7 @@ def test_only_some_taps_and_a_first_one(tmp_path, open_page):
     page = open_page(path.as_uri())
     page.locator(".matrix").wait_for()
     assert page.locator("aside option").all_text_contents() == [f"encoder.{n}.self" for n in range(3)]
-    assert page.locator("aside select").input_value() == "encoder.1.self"
+    expect(page.locator("aside select")).to_have_value("encoder.1.self")
 
 
 def test_the_page_is_the_same_every_time(tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 from regard.core.axes import Grid, Text
 from regard.core.relations import DenseRelation, DotRelation
@@ -25,7 +26,9 @@ def clean(text: str | None) -> str:
 
 @pytest.fixture
 def words(open_site, open_page):
-    return open_page(open_site({"one": translation(), "two": translation(seed=8)}))
+    page = open_page(open_site({"one": translation(), "two": translation(seed=8)}))
+    page.locator(".list.queries .word").first.wait_for()
+    return page
 
 
 def largest(recording: Recording, address: str, query: int) -> tuple[int, float]:
@@ -35,13 +38,13 @@ def largest(recording: Recording, address: str, query: int) -> tuple[int, float]
 
 def test_words_show_where_they_look(words):
     # The last but one attention between two axes comes first.
-    assert words.locator("aside select").input_value() == "decoder.0.cross"
+    expect(words.locator("aside select")).to_have_value("decoder.0.cross")
     words.locator(".list.queries .word", has_text="chien").hover()
     key, weight = largest(translation(), "decoder.0.cross", 1)
     said = clean(readout(words).text_content())
     assert said.startswith(f"“chien” looks at “{SOURCE[key]}” {weight:.2f}")
     shaded = words.locator(".list.keys .word").nth(key)
-    assert shaded.get_attribute("data-weight") == f"{weight:.2f}"
+    expect(shaded).to_have_attribute("data-weight", f"{weight:.2f}")
     words.locator("h1").hover()
     assert "Point at a word" in readout(words).text_content()
     words.locator(".list.queries .word", has_text="chien").click()
@@ -83,14 +86,14 @@ def test_zero_is_the_background_and_the_largest_is_dark(open_site, open_page):
 def test_heads_and_layers_lead_to_a_head(words):
     words.get_by_role("tab", name="Heads").click()
     words.locator(".view button[aria-label='encoder.1.self, head 2']").click()
-    assert words.locator("aside select").input_value() == "encoder.1.self"
-    assert words.get_by_role("tab", name="Words").get_attribute("aria-selected") == "true"
+    expect(words.locator("aside select")).to_have_value("encoder.1.self")
+    expect(words.get_by_role("tab", name="Words")).to_have_attribute("aria-selected", "true")
     words.get_by_role("tab", name="Layers").click()
     words.get_by_role("button", name="Distance").click()
     words.locator("circle").first.wait_for()
-    assert words.locator("circle").count() == 2 * 3  # source looks at itself in two layers; between axes is no distance
+    expect(words.locator("circle")).to_have_count(2 * 3)  # source looks at itself in two layers; between axes is none
     words.locator("button.link[aria-label^='encoder.0.self, head 1']").click()
-    assert words.locator("aside button[aria-pressed=true]").get_attribute("aria-label") == "encoder.0.self, head 1"
+    expect(words.locator("aside button[aria-pressed=true]")).to_have_attribute("aria-label", "encoder.0.self, head 1")
 
 
 def test_rollout_shows_a_row_and_its_way(words):
@@ -142,11 +145,11 @@ def test_the_keyboard_reaches_everything(words):
         words.keyboard.press("ArrowDown")
     assert "“chien” looks at" in clean(words.locator("[aria-live=polite]").text_content())
     words.keyboard.press("]")
-    assert words.locator("aside button[aria-pressed=true]").get_attribute("aria-label") == "decoder.0.cross, head 0"
+    expect(words.locator("aside button[aria-pressed=true]")).to_have_attribute("aria-label", "decoder.0.cross, head 0")
     words.keyboard.press("}")
-    assert words.locator("aside select").input_value() == "encoder.1.self"
+    expect(words.locator("aside select")).to_have_value("encoder.1.self")
     words.keyboard.press("2")
-    assert words.get_by_role("tab", name="Matrix").get_attribute("aria-selected") == "true"
+    expect(words.get_by_role("tab", name="Matrix")).to_have_attribute("aria-selected", "true")
     words.locator(".matrix").focus()
     words.keyboard.press("ArrowRight")
     words.keyboard.press("ArrowRight")
@@ -155,7 +158,7 @@ def test_the_keyboard_reaches_everything(words):
     assert "Point at a cell" in readout(words).text_content()
     words.locator("aside button[aria-pressed=true]").focus()
     words.keyboard.press("ArrowDown")
-    assert words.locator("aside button[aria-pressed=true]").get_attribute("aria-label") == "decoder.1.cross, head 0"
+    expect(words.locator("aside button[aria-pressed=true]")).to_have_attribute("aria-label", "decoder.1.cross, head 0")
 
 
 def test_a_link_restores_the_view(words, open_page):
@@ -171,9 +174,9 @@ def test_a_link_restores_the_view(words, open_page):
     again = open_page(words.url)
     until(again, "document.querySelector('.readout')?.textContent.includes('with')")
     assert clean(readout(again).text_content()) == said
-    assert again.locator("aside button[aria-pressed=true]").get_attribute("aria-label") == "encoder.1.self, head 2"
-    assert again.locator(".regard").get_attribute("data-theme") == "dark"
-    assert again.locator(".pane:visible").count() == 2
+    expect(again.locator("aside button[aria-pressed=true]")).to_have_attribute("aria-label", "encoder.1.self, head 2")
+    expect(again.locator(".regard")).to_have_attribute("data-theme", "dark")
+    expect(again.locator(".pane:visible")).to_have_count(2)
 
 
 @pytest.mark.parametrize(
@@ -277,12 +280,12 @@ def test_tokens_of_all_kinds_are_drawn_and_none_is_markup(open_site, open_page):
     assert shown[7] == "␊␀\ufffd"
     assert shown[8] == "␣␣"
     assert shown[9] == "abc"
-    assert page.locator(".view b, .view img:visible").count() == 0
+    expect(page.locator(".view b, .view img:visible")).to_have_count(0)
     for view in ("Matrix", "Heads", "Layers", "Rollout"):
         page.get_by_role("tab", name=view).click()
         page.wait_for_timeout(60)
     page.locator("summary", has_text="table").click()
-    assert page.locator(".numbers table b").count() == 0
+    expect(page.locator(".numbers table b")).to_have_count(0)
 
 
 @pytest.mark.parametrize("count", [1, 10_000])
@@ -334,7 +337,8 @@ def test_long_maps_scroll_in_tiles(open_site, open_page):
 def test_numbers_can_be_read_as_a_table(words):
     words.locator("summary", has_text="table").click()
     rows = words.locator("details .numbers tbody tr")
-    assert rows.count() == len(TARGET)
+    rows.nth(len(TARGET) - 1).wait_for()
+    expect(rows).to_have_count(len(TARGET))
     expected = translation()["decoder.0.cross"].weights(example=0).mean(dim=0)
     first = [float(text) for text in rows.first.locator("td").all_text_contents()]
     assert first == pytest.approx(expected[0].tolist(), abs=0.0006)
