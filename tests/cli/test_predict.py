@@ -66,6 +66,10 @@ def test_json_is_one_object_a_line(regard: Command, run: Path) -> None:
     assert [each["line"] for each in objects] == [1, 2, 3]
     # A model after two steps may look at nothing but the end of a sentence, and that is no word to link to.
     assert any(each["alignment"] for each in objects)
+    for each in objects:
+        for source, target in (map(int, link.split("-")) for link in each["alignment"].split()):
+            assert 0 <= source < len(each["source"].split())
+            assert 0 <= target < len(each["translation"].split())
 
 
 def test_the_best_few(regard: Command, run: Path) -> None:

@@ -165,7 +165,7 @@ def test_what_has_no_relevance() -> None:
         relevance(model, lambda: model(inputs), lambda said: torch.zeros(()))
     with pytest.raises(RecordingError, match="called twice"):
         relevance(model, lambda: model(inputs) + model(inputs), lambda said: said)
-    with pytest.raises(RecordingError, match="no attention that Regard knows"):
+    with pytest.raises(RecordingError, match="has no taps and no attention that Regard knows"):
         relevance(nn.Linear(3, 5).eval(), lambda: None, lambda said: torch.zeros((), requires_grad=True))
     with pytest.raises(RecordingError, match="stayed silent: attention"):
         relevance(model, lambda: model.readout(inputs), lambda said: said.sum())

@@ -22,6 +22,7 @@ from regard.data.cache import cache_folder
 from regard.data.multi30k import LANGUAGES, TESTS, TRAIN, VALID, data_file
 from regard.models.rnnsearch import RNNSearch, RNNSearchConfig
 from regard.recipes.machine import describe_machine
+from regard.recording.cost import memory_free
 from regard.tasks.decoding import DecodingConfig, decode
 from regard.training.precision import has_native_bfloat16
 
@@ -51,7 +52,7 @@ def run(argv: list[str]) -> int:
         **describe_machine(),
         "bfloat16": native,
         "gflops": {kind: _matmul_gflops(kind) for kind in ("float32", "bfloat16")},
-        "memory_free": _memory_free(),
+        "memory_free": memory_free(),
         "disk_free": shutil.disk_usage(cache or Path.cwd()).free,
         "REGARD_DATA": os.environ.get("REGARD_DATA"),
         "cache": str(cache) if cache else None,
@@ -202,17 +203,6 @@ def _multi30k() -> str:
     if len(there) == len(wanted):
         return "found on this machine"
     return f"{len(there)} of {len(wanted)} files are on this machine; the others are fetched when they are needed"
-
-
-def _memory_free() -> int | None:
-    """Bytes that programs could still have, where the system says so."""
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return None
 
 
 def _advice(native: bool, cache: Path | None) -> list[str]:

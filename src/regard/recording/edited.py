@@ -1,14 +1,10 @@
-"""Relations that an edit made: some rows are others than the model computed, made when they are asked for.
-
-They are kept by their parts and written to a file as the dense weights that they are.
-"""
+"""Relations that an edit made: some rows are others than the model computed."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -19,34 +15,17 @@ from regard.core.errors import EditError
 from regard.core.grouped import GroupedRelation
 from regard.core.masked import MaskedRelation
 from regard.core.relations import DenseRelation, DotRelation, Relation, SparseRelation
+from regard.recording.changed import ChangedRelation
 from regard.recording.head_plan import HeadPlan, even
 
 Rows = Float[Tensor, "batch heads rows keys"]
 
 
 @dataclass(frozen=True, eq=False)
-class EditedRelation(Relation):
+class EditedRelation(ChangedRelation):
     """`inner` with changed rows; `original` is what the model computed before any edit, which knows what is allowed."""
 
-    form = "dense"
-    inner: Relation
     original: Relation
-
-    @property
-    def batch(self) -> int:  # type: ignore[override]
-        return self.inner.batch
-
-    @property
-    def heads(self) -> int:  # type: ignore[override]
-        return self.inner.heads
-
-    @property
-    def num_queries(self) -> int:  # type: ignore[override]
-        return self.inner.num_queries
-
-    @property
-    def num_keys(self) -> int:  # type: ignore[override]
-        return self.inner.num_keys
 
     def rows(self, start: int, stop: int) -> Rows:
         return self.changed(self.inner.rows(start, stop), start)
@@ -62,16 +41,9 @@ class EditedRelation(Relation):
         first, *others = (DenseRelation(step.weights()) for step in (self, *later))
         return first.joined(others)
 
-    def tensors(self) -> dict[str, Tensor]:
-        return {"weights": self.weights()}
-
     @property
     def nbytes(self) -> int:
         return self.inner.nbytes
-
-    @staticmethod
-    def restore(tensors: Mapping[str, Tensor], fields: Mapping[str, Any]) -> DenseRelation:
-        return DenseRelation(tensors["weights"])
 
 
 @dataclass(frozen=True, eq=False)

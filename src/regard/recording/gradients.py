@@ -7,7 +7,7 @@ for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,33 +21,16 @@ from regard.core.grouped import GroupedRelation
 from regard.core.relations import Relation, spread
 from regard.core.tap import Tap, listening
 from regard.core.tap import taps as taps_of
+from regard.recording.changed import ChangedRelation
 from regard.recording.foreign import reaching_foreign, taps_by_address
 
 
 @dataclass(frozen=True, eq=False)
-class GradientWeighted(Relation):
+class GradientWeighted(ChangedRelation):
     """(A * gradient values^T)+ of a relation A, where `gradient` is that of its context."""
 
-    form = "dense"
-    inner: Relation
     gradient: Float[Tensor, "batch heads queries width"]
     head_values: Float[Tensor, "batch heads keys width"]
-
-    @property
-    def batch(self) -> int:  # type: ignore[override]
-        return self.inner.batch
-
-    @property
-    def heads(self) -> int:  # type: ignore[override]
-        return self.inner.heads
-
-    @property
-    def num_queries(self) -> int:  # type: ignore[override]
-        return self.inner.num_queries
-
-    @property
-    def num_keys(self) -> int:  # type: ignore[override]
-        return self.inner.num_keys
 
     @property
     def separable(self) -> bool:  # type: ignore[override]
@@ -68,16 +51,9 @@ class GradientWeighted(Relation):
     def joined(self, later: Sequence[Relation]) -> GradientWeighted:
         raise RecordingError("Relations with gradients are those of one call and are not joined step by step.")
 
-    def tensors(self) -> dict[str, Tensor]:
-        return {"weights": self.weights()}
-
     @property
     def nbytes(self) -> int:
         return self.inner.nbytes + self.gradient.nbytes + self.head_values.nbytes
-
-    @staticmethod
-    def restore(tensors: Mapping[str, Tensor], fields: Mapping[str, Any]) -> Relation:
-        raise NotImplementedError("a relation with gradients is written as the weights that it has")
 
 
 @dataclass(frozen=True, eq=False)

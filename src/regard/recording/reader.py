@@ -11,6 +11,7 @@ before anything is made from it (`regard.recording.layout`), so that one that is
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,13 +91,14 @@ def read(path: str | Path) -> ReadRecording:
     return ReadRecording(maps, layout.axes, layout.outputs)
 
 
-class _Relation:
+class _Relation(ABC):
     """What all forms offer."""
 
     shape: tuple[int, int, int, int]
 
+    @abstractmethod
     def rows(self, example: int, start: int, stop: int) -> Array:
-        raise NotImplementedError
+        """The weights of queries `start` to `stop` of one example."""
 
 
 class _Dot(_Relation):
